@@ -198,6 +198,7 @@ class NodeAgent:
             self.answers.age(monotonic) <= self.collection().pods_stale_after,
             self.settings.cpu_manager == "static",
             _reserved(sight.node.annotations),
+            self.settings.kubelet_cpus,
             signals,
         )
 
@@ -311,7 +312,11 @@ class NodeAgent:
             return False
         own = self.watch.own(resources.NODE_RESOURCE_TOPOLOGIES)
         written = await self.topology.report(node, frame, own)
-        self.settings = replace(self.settings, cpu_manager=self.topology.kubelet.cpu_manager)
+        self.settings = replace(
+            self.settings,
+            cpu_manager=self.topology.kubelet.cpu_manager,
+            kubelet_cpus=self.topology.kubelet_cpus,
+        )
         if written:
             self.component.process.metrics.add("koordpolicy_node_topologies_total")
         return written
@@ -437,6 +442,8 @@ class NodeAgent:
         results = self.kernel.door.undo(lambda write: write.writer in HURTS)
         if results:
             LOG.info("%d kernel files were given back what they said before", len(results))
+        if self.doing.undo(now_ns()):
+            LOG.info("the network of the node is shaped no more")
 
     # --- what is told -----------------------------------------------------------------------------
 

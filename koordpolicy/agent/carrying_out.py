@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from koordpolicy.agent.apply import apply
 from koordpolicy.agent.audit.log import AuditEvent, AuditLevel, AuditLog, AuditSubject
-from koordpolicy.agent.elsewhere import Maker, made
+from koordpolicy.agent.elsewhere import Maker, made, others_quiet_until, undone
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.node_strategies import NodeStrategy
 from koordpolicy.agent.plan import BEST_EFFORT, Eviction, Group, Notice, Plan, Write
@@ -150,8 +150,9 @@ class CarryingOut:
                     del self.cookies[next(iter(self.cookies))]
         if len(self._quiet) >= _MOST_TURNS:
             self._quiet.clear()
-        # What is no file is made every time: who joins a group meanwhile has to be found.
-        until = frame.monotonic if others else frame.kernel.door.quiet_until(applied.results)
+        until = min(
+            frame.kernel.door.quiet_until(applied.results), others_quiet_until(others, frame.monotonic)
+        )
         self._quiet[turn] = _Quiet(settled_from, facts, until)
         self.results.update(found)
         for write in settled.plan.writes:
@@ -159,6 +160,18 @@ class CarryingOut:
         for plan in kinds.values():
             for notice in plan.notices:
                 self._notify(notice, frame.now)
+
+    def look_again(self) -> None:
+        """Groups have come or gone: what was not there may be there now."""
+        self._quiet.clear()
+
+    def undo(self, now: int) -> int:
+        """Undo at the stop what no kernel file takes and would hurt; how much that was. Raises nothing: the audit log says it."""
+        results = undone(self.makers, "the agent stops")
+        for result in results:
+            if result.outcome in _TOLD:
+                self._told_of(result, now)
+        return sum(result.outcome is FileOutcome.WRITTEN for result in results)
 
     async def evict(self, strategy: NodeStrategy, needs: Needs, frame: NodeFrame) -> None:
         """Let pods go. Each is asked of the API server before the next one counts.

@@ -1,6 +1,8 @@
 """What a node's kernel can do of what policies may ask, by name; nothing is written to find out."""
 
+import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -13,6 +15,7 @@ from koordpolicy.linux.core_scheduling import HostCoreScheduling
 from koordpolicy.linux.errors import KernelFileError
 from koordpolicy.linux.files.kernel_file import CgroupVersion, FilePlace
 from koordpolicy.linux.files.table import KERNEL_FILES
+from koordpolicy.linux.readings.kubelet_cpus import CPU_MANAGER_STATE, read_kubelet_cpus
 from koordpolicy.linux.readings.members import sees_all_processes
 from koordpolicy.linux.readings.processes import read_cpu_ticks, read_memory_info
 from koordpolicy.linux.readings.resctrl import read_cache_use
@@ -55,8 +58,8 @@ _FIELDS: Final[Mapping[str, str]] = MappingProxyType(
 """What is not done where a file is missing."""
 
 
-def abilities(kernel: NodeKernel) -> Iterator[Ability]:
-    """All of them, each looked at once."""
+def abilities(kernel: NodeKernel, terway: Path | None = None) -> Iterator[Ability]:
+    """All of them, each looked at once. `terway` is where Terway's directory would be."""
     hierarchy, root = kernel.hierarchy, kernel.root
     version = "1" if hierarchy.version is CgroupVersion.V1 else "2"
     yield Ability("control groups", True, f"version {version} at {hierarchy.root}")
@@ -89,6 +92,9 @@ def abilities(kernel: NodeKernel) -> Iterator[Ability]:
     yield _cookies()
     yield _traffic(kernel)
     yield _caches(kernel)
+    if terway is not None:
+        yield _terway(terway)
+    yield _kubelet_cpus(kernel)
     yield from device_abilities(root, kernel.sources)
     target = "" if kubepods is None else kubepods.root
     for file, means in _FIELDS.items():
@@ -162,17 +168,43 @@ def _caches(kernel: NodeKernel) -> Ability:
     return Ability(name, bool(found), why, means)
 
 
-def doctor_record(kernel: NodeKernel) -> list[dict[str, Any]]:
+def _terway(directory: Path) -> Ability:
+    """Whether Terway reads a directory on this node, and files can be put there."""
+    name, means = (
+        "Terway",
+        "Isolation.network with SystemTuning.networkMechanism `terway-qos` tells nobody",
+    )
+    if not directory.is_dir():
+        return Ability(name, False, f"there is no {directory}", means)
+    if not os.access(directory, os.W_OK | os.X_OK):
+        return Ability(name, False, f"{directory} cannot be written", means)
+    return Ability(name, True, str(directory))
+
+
+def _kubelet_cpus(kernel: NodeKernel) -> Ability:
+    """Whether it can be told which CPUs the kubelet gives to pods by itself."""
+    name, means = (
+        "CPUs that the kubelet gives",
+        "where its CPU manager is `static`, NodeResourceTopology is not reported, and shared pools hold those CPUs, too",
+    )
+    try:
+        found = read_kubelet_cpus(kernel.root)
+    except KernelFileError as error:
+        return Ability(name, False, str(error), means)
+    return Ability(name, True, f"{CPU_MANAGER_STATE}, {len(found)} pods" if found else CPU_MANAGER_STATE)
+
+
+def doctor_record(kernel: NodeKernel, terway: Path | None = None) -> list[dict[str, Any]]:
     """As JSON values."""
     return [
         {"name": one.name, "there": one.there, "why": one.why, "means": "" if one.there else one.means}
-        for one in abilities(kernel)
+        for one in abilities(kernel, terway)
     ]
 
 
-def doctor_text(kernel: NodeKernel, width: int = 80) -> str:
+def doctor_text(kernel: NodeKernel, terway: Path | None = None, width: int = 80) -> str:
     """For people: what there is, then what is not done without the rest, in lines of that width where words allow it."""
-    found = list(abilities(kernel))
+    found = list(abilities(kernel, terway))
     names = max(len(one.name) for one in found)
     lines = ["this node's kernel has"]
     for one in found:

@@ -17,7 +17,7 @@ from koordpolicy.linux.readings.routes import read_default_device
 from koordpolicy.linux.writes.core_cookies import CoreCookies
 from koordpolicy.linux.writes.resctrl_groups import ResctrlGroups
 from koordpolicy.linux.writes.terway_files import TerwayFiles
-from koordpolicy.linux.writes.traffic_shaping import TrafficShaping
+from koordpolicy.linux.writes.traffic_shaping import NONE, TrafficShaping
 from koordpolicy.linux.writes.write import FileOutcome, FileWrite, FileWriteResult
 from koordpolicy.model.time import NANOSECONDS
 
@@ -26,6 +26,9 @@ Maker: TypeAlias = Callable[[Sequence[FileWrite]], Sequence[FileWriteResult]]
 
 _REFRESH: Final = 60 * NANOSECONDS
 """After so long is looked whether others have changed what was shaped."""
+_SETTLED: Final = frozenset(
+    {FileOutcome.WRITTEN, FileOutcome.EQUAL, FileOutcome.REMEMBERED, FileOutcome.UNSUPPORTED}
+)
 _TERWAY_FILES: Final = {TERWAY_PODS: "pod.json", TERWAY_NODE: "global_bps_config"}
 
 
@@ -66,3 +69,19 @@ def made(
     for file, listed in wanted.items():
         found += by[file](listed)
     return found
+
+
+def others_quiet_until(results: Sequence[FileWriteResult], now: int) -> int:
+    """Before which time the same would do nothing. What failed is tried every time, and so are cookies: processes begin in a
+    group whenever they like.
+    """
+    settled = all(one.write.file != COOKIE and one.outcome in _SETTLED for one in results)
+    return now + _REFRESH if settled else now
+
+
+def undone(by: Mapping[str, Maker], reason: str) -> list[FileWriteResult]:
+    """Undo what would come to the wrong ones while nobody looks: the address of a pod that ends is another pod's next."""
+    shaping = by.get(TRAFFIC)
+    return (
+        [] if shaping is None else list(shaping([FileWrite(TRAFFIC, NONE, FileWriter.NETWORK, "", reason)]))
+    )

@@ -1,6 +1,7 @@
 """The fact record of the agent's own node."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.algorithms.node_record import NodeSight, node_record
@@ -13,10 +14,13 @@ from koordpolicy.model.facts import Record
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """What the node itself says of its CPUs: the kubelet's policy, and those that are the system's own."""
+    """What the node itself says of its CPUs: the kubelet's policy, those that are the system's own, and those that the kubelet
+    has given to pods by itself, by UID.
+    """
 
     cpu_manager: str = "none"
     system_cpus: str = ""
+    kubelet_cpus: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
 _USUAL = NodeSettings()

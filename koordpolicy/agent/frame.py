@@ -38,6 +38,8 @@ class NodeFrame:
     trusted: bool = True
     kubelet_places_cpus: bool = False
     reserved_cpus: frozenset[int] = frozenset()
+    kubelet_cpus: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """The CPUs that the kubelet has given to pods by itself, by UID: nobody shares them."""
     signals: Mapping[str, PodSignals] = field(default_factory=dict)
     """What says that pods are held up, by UID; none where no rule asks for it."""
 

@@ -219,11 +219,12 @@ class _Bursts:
 
 
 def cpu_pools(frame: NodeFrame) -> CPUPools:
-    """The CPUs that pods share, and those that best-effort work may use."""
+    """The CPUs that pods share, and those that best-effort work may use: none that the kubelet has given to a pod by itself."""
     zones: dict[int, list[int]] = {}
     for one in frame.processors:
         zones.setdefault(one.node, []).append(one.cpu)
-    return pools_of(zones, frame.owned_cpus, frame.cpus_of(_OWN_CLASS), frame.reserved_cpus)
+    kept = frame.reserved_cpus.union(*frame.kubelet_cpus.values())
+    return pools_of(zones, frame.owned_cpus, frame.cpus_of(_OWN_CLASS), kept)
 
 
 def _isolate(frame: NodeFrame) -> Plan:

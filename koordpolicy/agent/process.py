@@ -39,7 +39,6 @@ from koordpolicy.runtime.clock import monotonic_ns, now_ns
 from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
 from koordpolicy.runtime.decision_file import open_sink
 from koordpolicy.runtime.leader import page_token
-from koordpolicy.runtime.policies.node_slo import NodeSLOSource
 from koordpolicy.runtime.policies.packs import find_pack
 from koordpolicy.runtime.policies.parts import kinds_for, pack_part
 from koordpolicy.runtime.policies.published import PublishedSource
@@ -56,6 +55,8 @@ DOOR: Final = DoorLimits(
     first_delay=NANOSECONDS,
     longest_delay=60 * NANOSECONDS,
     most_files=20_000,
+    early=30 * NANOSECONDS,
+    absent=10 * NANOSECONDS,
 )
 _WRITES: Final = 1000
 _LOOK: Final = 0.1
@@ -104,6 +105,7 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
         one_per_node=True,
         source=_source(settings, agent),
         packs=pack_part(kinds_for(Component.AGENT)) if agent.from_manager else find_pack,
+        checked=agent.from_manager,
         routes=(events_route(audit), explained.route()),
     )
     async with AsyncExitStack() as stack:
@@ -190,6 +192,8 @@ def _source(settings: Settings, agent: AgentSettings) -> Callable[[Cluster, Back
     if agent.from_manager:
         return lambda cluster, backoff: PublishedSource(cluster, settings.namespace, backoff)
     if agent.from_node_slo:
+        from koordpolicy.runtime.policies.node_slo import NodeSLOSource  # noqa: PLC0415  # with the importer behind it
+
         return lambda cluster, backoff: NodeSLOSource(cluster, agent.node, backoff)
     return None
 
@@ -208,6 +212,7 @@ async def _supply(
     supply = PodSupply(node.answers, kubelet, node.watch.pod_informer, node.collection, monotonic_ns)
 
     def ask() -> None:
+        node.doing.look_again()
         if kubelet is not None:
             kubelet.ask_now()
 

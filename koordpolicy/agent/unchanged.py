@@ -72,4 +72,4 @@ class Unchanged:
             return None
         values = read.values("node", frame.record)
         own = tuple(frame.record.get(path) for path in self._paths)
-        return (*values, *own, frame.reserved_cpus)
+        return (*values, *own, frame.reserved_cpus, frame.kubelet_cpus)

@@ -12,8 +12,9 @@ from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.process import run_component, settings_of
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
-from koordpolicy.kube.kubelet import SERVICE_ACCOUNT, KubeletAccess
-from koordpolicy.linux.root import CGROUPS, PROC, RESCTRL, SYS
+from koordpolicy.kube.api.service_account import SERVICE_ACCOUNT
+from koordpolicy.kube.kubelet import KubeletAccess
+from koordpolicy.linux.root import CGROUPS, KUBELET, PROC, RESCTRL, SYS
 from koordpolicy.model.quantity import amount
 from koordpolicy.runtime.component import Settings
 from koordpolicy.runtime.process import CannotStart, Process
@@ -78,12 +79,14 @@ def trees_of(arguments: argparse.Namespace) -> dict[str, Path]:
     """Where the node's trees are mounted here, as the flags say."""
     trees: dict[str, Path] = {}
     if arguments.root is not None:
-        for tree in (PROC, SYS, CGROUPS, RESCTRL):
+        for tree in (PROC, SYS, CGROUPS, RESCTRL, KUBELET):
             trees[tree] = arguments.root / tree.lstrip("/")
     if arguments.cgroup_root is not None:
         trees[CGROUPS] = arguments.cgroup_root
+    if arguments.kubelet_dir is not None:
+        trees[KUBELET] = arguments.kubelet_dir
     for tree, place in trees.items():
-        if tree != RESCTRL and not place.is_dir():
+        if tree not in (RESCTRL, KUBELET) and not place.is_dir():
             raise CannotRunError(f"{place} is no directory: it should be the node's {tree}")
     return trees
 
@@ -108,6 +111,8 @@ def _doctor(agent: AgentSettings, terminal: Terminal) -> int:
     except CannotStart as error:
         raise CannotRunError(str(error)) from None
     terminal.print(
-        json_text(doctor_record(kernel), indent=2) if agent.json else doctor_text(kernel, terminal.width)
+        json_text(doctor_record(kernel, agent.terway), indent=2)
+        if agent.json
+        else doctor_text(kernel, agent.terway, terminal.width)
     )
     return OK

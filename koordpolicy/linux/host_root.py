@@ -11,10 +11,16 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from koordpolicy.linux.errors import KernelFileError, NoSuchFile, OutsideRoot, of_os_error
-from koordpolicy.linux.root import CGROUPS, MOST_READ, PROC, RESCTRL, SYS, HeldFile
+from koordpolicy.linux.root import CGROUPS, KUBELET, MOST_READ, PROC, RESCTRL, SYS, HeldFile
 
 HOST_TREES: Final[Mapping[str, Path]] = MappingProxyType(
-    {CGROUPS: Path(CGROUPS), RESCTRL: Path(RESCTRL), SYS: Path(SYS), PROC: Path(PROC)}
+    {
+        CGROUPS: Path(CGROUPS),
+        RESCTRL: Path(RESCTRL),
+        SYS: Path(SYS),
+        PROC: Path(PROC),
+        KUBELET: Path(KUBELET),
+    }
 )
 """The trees of the node where an agent runs outside of containers."""
 

@@ -7,6 +7,8 @@ PROC = "/proc"
 SYS = "/sys"
 CGROUPS = "/sys/fs/cgroup"
 RESCTRL = "/sys/fs/resctrl"
+KUBELET = "/var/lib/kubelet"
+"""No kernel's: what the kubelet says of CPUs, which is read like files of the node and never written."""
 
 
 class HeldFile(Protocol):

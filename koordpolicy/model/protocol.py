@@ -161,6 +161,7 @@ CPU_TOPOLOGY = "node.koordinator.sh/cpu-topology"
 CPU_BASIC_INFO = "node.koordinator.sh/cpu-basic-info"
 CPU_SHARED_POOLS = "node.koordinator.sh/cpu-shared-pools"
 BE_CPU_SHARED_POOLS = "node.koordinator.sh/be-cpu-shared-pools"
+POD_CPU_ALLOCS = "node.koordinator.sh/pod-cpu-allocs"
 KUBELET_CPU_MANAGER_POLICY = "kubelet.koordinator.sh/cpu-manager-policy"
 
 # Profiles

@@ -1,10 +1,15 @@
 """A node's agent beside 110 pods with two containers each, in control groups of this machine's kernel.
 
-The agent is a process of its own with its shipped role, at default intervals and with every strategy of the pack switched on.
-A kubelet of the benchmark's tells it of the pods. `KOORDPOLICY_BENCH_SECONDS` says how long it is watched (600).
+The agent runs as its DaemonSet runs it: a process of its own with its role, which finds the pod's service account in a mount
+namespace of its own, follows what is published for agents, and has every strategy switched on, at default intervals. Where no
+such namespace can be made it is given a kubeconfig. A kubelet of the benchmark's tells it of the pods.
+`KOORDPOLICY_BENCH_SECONDS` says how long it is watched (600).
 """
 
+import asyncio
 import os
+import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -13,6 +18,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from koordpolicy.kube.api import Connection, connect
+from koordpolicy.kube.api.service_account import SERVICE_ACCOUNT
+from koordpolicy.language.facts.table import Component
+from koordpolicy.linux.root import CGROUPS
+from koordpolicy.runtime.component import NAMESPACE
+from koordpolicy.runtime.policies.parts import kinds_for, part_of
+from koordpolicy.runtime.policies.published import PolicyPublisher
 from tests.benchmarks.measure import Row, as_installed
 from tests.benchmarks.processes import cpu_of, memory_of
 from tests.conftest import REPOSITORY
@@ -34,6 +46,13 @@ _BATCH: Final = {"kubernetes.io/batch-cpu": "100", "kubernetes.io/batch-memory":
 _NATIVE: Final = {"cpu": "100m", "memory": "64Mi"}
 _SHARES: Final = "102"
 """What 100 millicores are as shares."""
+_BLOCKS: Final = "blkio"
+_BUNDLE: Final = (
+    "apiVersion: koordpolicy.io/v1alpha1\nkind: PolicyBundle\n"
+    "metadata: {name: bench}\nspec: {extends: [koordinator]}\n"
+)
+_IN_A_POD: Final = f'set -e; mount -t tmpfs tmpfs /run; mkdir -p {SERVICE_ACCOUNT}; cp $1/token $1/ca.crt {SERVICE_ACCOUNT}; shift; exec "$@"'
+"""What a pod finds in /var/run, where nobody else sees it."""
 
 
 def run() -> Iterable[Row]:
@@ -53,7 +72,9 @@ def run() -> Iterable[Row]:
 def measured(server: ApiServer, folder: Path, seconds: float) -> list[Row]:
     """All rows."""
     _make_node(server)
-    with OwnKubelet(OwnGroups("koordpolicy-bench"), NODE) as kubelet:
+    asyncio.run(_publish(server))
+    more = (_BLOCKS,) if os.access(f"{CGROUPS}/{_BLOCKS}", os.W_OK) else ()
+    with OwnKubelet(OwnGroups("koordpolicy-bench", more), NODE) as kubelet:
         groups = [kubelet.run(_pod(f"pod-{index}", index % 3)) for index in range(PODS)]
         with _agent(server, folder, kubelet) as agent:
             agent.ready(lambda: _right(kubelet, groups[0][0]), PATIENCE)
@@ -95,23 +116,54 @@ def _pod(name: str, sort: int) -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": labels}, "spec": {"containers": containers}}
 
 
+async def _publish(server: ApiServer) -> None:
+    """Publish the policies for agents, as a manager does."""
+    files = {"koordpolicy.yaml": _BUNDLE, POLICIES.name: POLICIES.read_text().replace("DISK", _disk())}
+    connection = Connection.load(str(server.kubeconfig("koordpolicy-manager")))
+    async with connect(connection, jitter=random.random, component="bench") as cluster:
+        part = part_of(files, kinds_for(Component.AGENT))
+        await PolicyPublisher(cluster, NAMESPACE).publish(part, "bench")
+
+
+def _disk() -> str:
+    """A disk of this machine."""
+    return min(one.name for one in Path("/sys/block").iterdir() if (one / "device").exists())
+
+
 @contextmanager
 def _agent(server: ApiServer, folder: Path, kubelet: OwnKubelet) -> Iterator[Running]:
-    policies = folder / "policies"
-    policies.mkdir()
-    (policies / "koordpolicy.yaml").write_text(
-        "apiVersion: koordpolicy.io/v1alpha1\nkind: PolicyBundle\n"
-        "metadata: {name: bench}\nspec: {extends: [koordinator]}\n"
-    )
-    (policies / POLICIES.name).write_text(POLICIES.read_text())
+    terway = folder / "terway"
+    terway.mkdir()
     command = [
-        sys.executable, "-m", "koordpolicy.cli", "agent", "--node", NODE, "--instance", NODE,
-        "--kubelet-cgroup-root", kubelet.groups.parent, "--kubelet-url", kubelet.url,
-        "--kubeconfig", str(server.kubeconfig("koordpolicy-agent")), "--http=off", "--policies", str(policies),
+        sys.executable, "-m", "koordpolicy.cli", "agent", "--policies-from-manager", "--node", NODE, "--instance", NODE,
+        "--kubelet-cgroup-root", kubelet.groups.parent, "--kubelet-url", kubelet.url, "--terway-dir", str(terway),
+        "--state-dir", str(folder / "state"), "--http", "127.0.0.1:0",
     ]  # fmt: skip
     environment = {**as_installed(), "PYTHONPATH": str(REPOSITORY)}
+    if _has_namespaces():
+        account = folder / "account"
+        account.mkdir()
+        (account / "token").write_text(server.access.token("koordpolicy-agent"))
+        (account / "ca.crt").write_bytes(server.access.authority.read_bytes())
+        command = ["unshare", "--mount", "sh", "-c", _IN_A_POD, "sh", str(account), *command]
+        environment |= {
+            "KUBECONFIG": str(folder / "none"),
+            "KUBERNETES_SERVICE_HOST": "127.0.0.1",
+            "KUBERNETES_SERVICE_PORT": str(server.access.port),
+        }
+    else:
+        command += ["--kubeconfig", str(server.kubeconfig("koordpolicy-agent"))]
     with Running(command, folder / "agent.log", environment=environment) as running:
         yield running
+
+
+def _has_namespaces() -> bool:
+    """Whether a mount namespace can be made here."""
+    tried = ["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/run"]
+    try:
+        return subprocess.run(tried, capture_output=True, timeout=10, check=False).returncode == 0
+    except OSError:
+        return False
 
 
 def _new_pod(kubelet: OwnKubelet, index: int) -> float:

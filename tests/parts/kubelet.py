@@ -27,15 +27,16 @@ def has_writable_groups() -> bool:
 
 
 class OwnGroups:
-    """Groups below one of the test's own, in every hierarchy; `clean` takes them away again."""
+    """Groups below one of the test's own, in every hierarchy and some `more`; `clean` takes them away again."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, more: Sequence[str] = ()) -> None:
         self.parent = f"{name}-{os.getpid()}"
+        self._controllers = (*CONTROLLERS, *more)
         self._made: list[Path] = []
 
     def make(self, group: str) -> None:
         """A group and those above it, with the CPUs and memory of its parent."""
-        for controller in CONTROLLERS:
+        for controller in self._controllers:
             place = Path(CGROUPS, controller)
             for part in f"{self.parent}/{group}".split("/"):
                 place /= part
@@ -56,7 +57,7 @@ class OwnGroups:
 
     def enter(self, group: str, pid: int) -> None:
         """Put a process there."""
-        for controller in CONTROLLERS:
+        for controller in self._controllers:
             Path(CGROUPS, controller, self.parent, group, "cgroup.procs").write_text(str(pid))
 
     def clean(self) -> None:

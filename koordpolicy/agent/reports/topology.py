@@ -4,13 +4,14 @@ and manager read them.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from koordpolicy.agent.reports.kubelet_settings import KubeletSettings
 from koordpolicy.algorithms.cpu_pools import CPUPools
 from koordpolicy.kube.port import Object
 from koordpolicy.linux.readings.cpu_info import CPUFacts
+from koordpolicy.model.cpuset import cpuset_text
 from koordpolicy.model.numa import ZONE_TYPE, is_zone
 from koordpolicy.model.protocol import (
     BE_CPU_SHARED_POOLS,
@@ -20,6 +21,7 @@ from koordpolicy.model.protocol import (
     CPU_TOPOLOGY,
     KUBELET_CPU_MANAGER_POLICY,
     MEMORY,
+    POD_CPU_ALLOCS,
     TOPOLOGY_API,
 )
 from koordpolicy.model.reading import ObjectError, mapping, objects, text
@@ -30,14 +32,25 @@ _OWN: Final = (CPU, MEMORY)
 
 
 @dataclass(frozen=True, slots=True)
+class GivenCPUs:
+    """The CPUs that the kubelet has given to a pod by itself; who it is, where that is known."""
+
+    uid: str
+    cpus: frozenset[int]
+    namespace: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeLayout:
-    """What a topology is made of. `memory` is in bytes by NUMA node."""
+    """What a topology is made of. `memory` is in bytes by NUMA node, `given` what pods have of the kubelet."""
 
     processors: Sequence[Processor]
     pools: CPUPools
     facts: CPUFacts
     memory: Mapping[int, int]
     kubelet: KubeletSettings
+    given: Sequence[GivenCPUs] = field(default_factory=tuple)
 
 
 def topology_of(node: Object, layout: NodeLayout, standing: Object | None) -> dict[str, Any]:
@@ -50,7 +63,8 @@ def topology_of(node: Object, layout: NodeLayout, standing: Object | None) -> di
     name = text(mapping(node, "metadata"), "name", "metadata")
     annotations = dict(mapping(metadata, "annotations", "metadata"))
     for key, said in _annotations(layout).items():
-        if not _same(annotations.get(key), said):
+        absent = not said and key not in annotations
+        if not absent and not _same(annotations.get(key), said):
             annotations[key] = json.dumps(said)
     metadata |= {"name": name, "annotations": annotations}
     if standing is None:
@@ -88,12 +102,18 @@ def _annotations(layout: NodeLayout) -> dict[str, Any]:
         CPU_TOPOLOGY: {"detail": detail},
         CPU_SHARED_POOLS: _pools(layout, layout.pools.shared),
         BE_CPU_SHARED_POOLS: _pools(layout, layout.pools.best_effort),
+        POD_CPU_ALLOCS: [_given(one) for one in sorted(layout.given, key=lambda one: one.uid)],
         KUBELET_CPU_MANAGER_POLICY: {
             "policy": kubelet.cpu_manager,
             **({"options": dict(kubelet.cpu_manager_options)} if kubelet.cpu_manager_options else {}),
             **({"reservedCPUs": kubelet.reserved_cpus} if kubelet.reserved_cpus else {}),
         },
     }
+
+
+def _given(one: GivenCPUs) -> dict[str, Any]:
+    who = {key: said for key, said in (("namespace", one.namespace), ("name", one.name)) if said}
+    return {**who, "uid": one.uid, "cpuset": cpuset_text(one.cpus), "managedByKubelet": True}
 
 
 def _pools(layout: NodeLayout, pools: Mapping[int, str]) -> list[dict[str, Any]]:

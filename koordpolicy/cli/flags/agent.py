@@ -32,6 +32,13 @@ def add_node_flags(parser: argparse.ArgumentParser) -> None:
         help="a directory with the node's /proc and /sys below it (default: /); --cgroup-root goes first",
     )
     node.add_argument(
+        "--kubelet-dir",
+        metavar="DIR",
+        type=Path,
+        help="where the node's /var/lib/kubelet is mounted here: a kubelet that places CPUs by itself says there which "
+        "(default: /var/lib/kubelet)",
+    )
+    node.add_argument(
         "--kubelet-cgroup-root",
         metavar="GROUP",
         default="",

@@ -13,9 +13,9 @@ from koordpolicy.linux.fake.group_file import GroupFile
 from koordpolicy.linux.fake.memory_files import V1_MEMORY, V2_MEMORY
 from koordpolicy.linux.fake.refusal import KernelRefusal, number
 from koordpolicy.linux.files.kernel_file import CgroupVersion
-from koordpolicy.linux.root import CGROUPS, PROC, RESCTRL, SYS, HeldFile, KernelRoot
+from koordpolicy.linux.root import CGROUPS, KUBELET, PROC, RESCTRL, SYS, HeldFile, KernelRoot
 
-_TREES: Final = (CGROUPS, RESCTRL, SYS, PROC)
+_TREES: Final = (CGROUPS, RESCTRL, SYS, PROC, KUBELET)
 _MOUNTS: Final[Mapping[CgroupVersion, Mapping[str, frozenset[str]]]] = {
     CgroupVersion.V1: {
         "cpu,cpuacct": frozenset({"cpu", "cpuacct"}),

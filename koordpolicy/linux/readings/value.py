@@ -13,13 +13,14 @@ def read_located(
 
     Raises `NoSuchFile` where it is in none of the places where it could be.
     """
-    missing = NoSuchFile(name, "no mounted version of cgroups has this file")
+    # What an error says is kept, not the error: with its traceback it would hold itself until garbage is looked for.
+    missing = name, "no mounted version of cgroups has this file", 0
     for place in hierarchy.located(name, target):
         try:
             return place, root.read(place.path)
         except NoSuchFile as error:
-            missing = error
-    raise missing
+            missing = error.path, error.problem, error.number
+    raise NoSuchFile(*missing)
 
 
 def read_value(root: KernelRoot, hierarchy: Hierarchy, name: str, target: str = "") -> FileValue:

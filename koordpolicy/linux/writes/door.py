@@ -28,7 +28,9 @@ class DoorLimits:
     """How the door remembers and tries again; times in nanoseconds.
 
     A file that was written or found equal is not looked at for `refresh`; then it is, so that what others
-    wrote meanwhile is put right. A write that the kernel calls busy is made up to `attempts` times at once. One
+    wrote meanwhile is put right, and `early` before that where there is a round of writes anyhow: of files that were written at
+    different times many are then looked at together. Whoever waits for a group that is not there asks again after `absent`. A
+    write that the kernel calls busy is made up to `attempts` times at once. One
     that it refuses is tried again the next time it is asked for, then not before `first_delay`, twice that, up to
     `longest_delay`; another value is tried at once. Of at most `most_files` files is known what they said before.
     """
@@ -38,6 +40,8 @@ class DoorLimits:
     first_delay: int
     longest_delay: int
     most_files: int
+    early: int = 0
+    absent: int = 0
 
 
 @dataclass(slots=True)
@@ -172,8 +176,12 @@ class KernelDoor:
                 arrived = one.outcome in ARRIVED
                 until = min(until, known.at + self._limits.refresh if arrived else known.retry_at)
             elif one.outcome is FileOutcome.UNSUPPORTED and one.path:
-                until = min(until, self._missing[one.path][2] if one.path in self._missing else now)
+                missing = self._missing.get(one.path)
+                until = min(until, now + self._limits.absent if missing is None else missing[2])
         return until
+
+    def _is_fresh(self, known: _KnownFile) -> bool:
+        return 0 <= self._clock() - known.at < self._limits.refresh - self._limits.early
 
     def _key_of(self, result: FileWriteResult) -> str:
         admitted = self._admitted.get(result.write)
@@ -185,10 +193,9 @@ class KernelDoor:
             return found
         place, key, text = found
         known = self._known.get(key)
-        if known is not None and not place.file.appends:
-            since = self._clock() - known.at
-            if known.text == text and 0 <= since < self._limits.refresh:
-                return FileWriteResult(write, FileOutcome.REMEMBERED, place.path)
+        fresh = known is not None and not place.file.appends and self._is_fresh(known)
+        if known is not None and fresh and known.text == text:
+            return FileWriteResult(write, FileOutcome.REMEMBERED, place.path)
         if known is not None and known.refused == text and self._clock() < known.retry_at:
             return FileWriteResult(
                 write, FileOutcome.DELAYED, place.path, problem="refused by the kernel lately"
@@ -205,7 +212,7 @@ class KernelDoor:
             return found
         place, key, text = found
         known = self._known.get(key)
-        if known is not None and known.text == text and 0 <= self._clock() - known.at < self._limits.refresh:
+        if known is not None and known.text == text and self._is_fresh(known):
             return FileWriteResult(write, FileOutcome.REMEMBERED, place.path)
         if place.path in self._missing:
             return self._write(write)
@@ -257,7 +264,7 @@ class KernelDoor:
         """Compare with the file, and write where it says something else."""
         before: str | None = None
         missing = self._missing.get(place.path)
-        if missing is not None and 0 < missing[2] - self._clock() <= self._limits.refresh:
+        if missing is not None and self._limits.early < missing[2] - self._clock() <= self._limits.refresh:
             return FileWriteResult(write, FileOutcome.UNSUPPORTED, place.path, problem=missing[1])
         try:
             before = self._root.read(place.path)

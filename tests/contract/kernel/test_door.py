@@ -1,5 +1,7 @@
 """What every write through the door does, on the model and on this machine's kernel."""
 
+from dataclasses import replace
+
 import pytest
 
 from koordpolicy.linux.files.forms import FileValue
@@ -12,7 +14,12 @@ from tests.contract.kernel.kernels import Kernel
 
 SECOND = 1_000_000_000
 LIMITS = DoorLimits(
-    refresh=60 * SECOND, attempts=3, first_delay=SECOND, longest_delay=8 * SECOND, most_files=1000
+    refresh=60 * SECOND,
+    attempts=3,
+    first_delay=SECOND,
+    longest_delay=8 * SECOND,
+    most_files=1000,
+    absent=5 * SECOND,
 )
 WRITERS = {
     "cpu.shares": FileWriter.BATCH_RESOURCES,
@@ -160,7 +167,22 @@ def test_what_would_do_nothing_is_said_beforehand(site: Site) -> None:
     assert site.door.quiet_until(site.door.write(writes)) == site.now + LIMITS.refresh - 1
     # A group that is not there may be at any moment.
     absent = site.door.write([write("cpu.shares", 512, f"{group}/later")])
-    assert site.door.quiet_until(absent) == site.now
+    assert site.door.quiet_until(absent) == site.now + LIMITS.absent
+
+
+def test_files_written_at_different_times_are_looked_at_together(site: Site) -> None:
+    """So that a round in which nothing else happens is rare."""
+    root, hierarchy = site.kernel.root, site.kernel.hierarchy
+    limits = replace(LIMITS, early=LIMITS.refresh // 2)
+    door = KernelDoor(root, hierarchy, lambda: site.now, limits, WriteLog(100))
+    writes = [write("cpu.shares", 512, site.kernel.make(name)) for name in ("old", "young")]
+    assert door.write(writes[:1])[0].outcome is FileOutcome.WRITTEN
+    site.now += LIMITS.refresh // 4
+    assert [one.outcome for one in door.write(writes)] == [FileOutcome.REMEMBERED, FileOutcome.WRITTEN]
+    site.now += LIMITS.refresh * 3 // 4
+    results = door.write(writes)
+    assert [one.outcome for one in results] == [FileOutcome.EQUAL] * 2
+    assert door.quiet_until(results) == site.now + LIMITS.refresh
 
 
 def test_cpu_sets_move_together_from_parents_and_back(site: Site) -> None:

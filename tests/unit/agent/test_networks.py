@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from koordpolicy.agent.elsewhere import made, makers
+from koordpolicy.agent.doctor import abilities, doctor_text
+from koordpolicy.agent.elsewhere import made, makers, undone
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.plan import Plan
 from koordpolicy.agent.rounds.networks import NetworkRounds
@@ -136,6 +137,18 @@ def test_terway_is_told_of_the_node_and_of_pods(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_doctor_tells_whether_terway_is_there(tmp_path: Path) -> None:
+    kernel = site().kernel
+
+    def told(directory: Path) -> tuple[bool, str]:
+        (found,) = [one for one in abilities(kernel, directory) if one.name == "Terway"]
+        return found.there, found.why
+
+    assert told(tmp_path) == (True, str(tmp_path))
+    assert told(tmp_path / "none") == (False, f"there is no {tmp_path / 'none'}")
+    assert "terway-qos" in doctor_text(kernel, tmp_path / "none")
+
+
 class Tc:
     """What a device has, and what was asked of it."""
 
@@ -187,6 +200,18 @@ def test_a_device_is_brought_there_once_and_given_back() -> None:
     assert [str(one.outcome) for one in made_.write_all(writes(NONE))] == ["equal"]
 
 
+def test_at_the_stop_nothing_stays_shaped_that_is_ours() -> None:
+    tc = Tc()
+    by = {"traffic": shaping(tc).write_all}
+    assert [str(one.outcome) for one in undone(by, "x")] == ["equal"]
+    by["traffic"](writes(WHOLE))
+    assert [str(one.outcome) for one in undone(by, "x")] == ["written"]
+    assert tc.asked[-1] == ["qdisc del dev eth0 root"]
+    tc.fails = "Operation not permitted"
+    assert [str(one.outcome) for one in undone(by, "x")] == ["failed"]
+    assert undone({}, "x") == []
+
+
 @pytest.mark.parametrize(
     ("classes", "expected"),
     [
@@ -215,12 +240,15 @@ def test_planning_and_a_machine_without_tc_change_nothing() -> None:
 
 IN_A_NETWORK_OF_ITS_OWN = """
     import subprocess
+    from koordpolicy.agent.audit.log import AuditLog
+    from koordpolicy.agent.carrying_out import CarryingOut
     from koordpolicy.linux.files.kernel_file import FileWriter
     from koordpolicy.linux.host_root import HostRoot
     from koordpolicy.linux.readings.routes import read_default_device
     from koordpolicy.linux.readings.traffic import read_classes, read_disciplines
     from koordpolicy.linux.writes.traffic_shaping import TrafficShaping
     from koordpolicy.linux.writes.write import FileWrite
+    from koordpolicy.runtime.metrics import Metrics
 
     def ip(said):
         subprocess.run(["ip", *said.split()], check=True)
@@ -253,6 +281,12 @@ IN_A_NETWORK_OF_ITS_OWN = """
     assert shape("none") == ["written"]
     assert all(one.kind != "htb" for one in read_disciplines("d0"))
     assert shape("none") == ["equal"]
+    # An agent that stops leaves the device as it was.
+    assert shape(whole, system, batch) == ["written"] * 3
+    doing = CarryingOut(None, None, AuditLog(1 << 16, lambda: 0, lambda: "t"), Metrics("agent"), 0)
+    doing.makers = {"traffic": shaping.write_all}
+    assert (doing.undo(0), doing.undo(0)) == (1, 0)
+    assert all(one.kind != "htb" for one in read_disciplines("d0"))
     print("shaped")
 """
 

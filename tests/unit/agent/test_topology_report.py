@@ -10,14 +10,27 @@ import pytest
 
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.node_kernel import NodeKernel
+from koordpolicy.agent.node_pods import NodePod
+from koordpolicy.agent.node_strategies import cpu_pools
 from koordpolicy.agent.reports.kubelet_settings import read_kubelet_settings
 from koordpolicy.agent.reports.node_topologies import TopologyReporter
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import NODE_RESOURCE_TOPOLOGIES
 from koordpolicy.linux.cgroups.hierarchy import discover_hierarchy
 from koordpolicy.linux.fake.root import FakeRoot
+from koordpolicy.linux.readings.kubelet_cpus import CPU_MANAGER_STATE
 from koordpolicy.model.numa import CPUInfo, read_cpu_info, read_zones
-from koordpolicy.model.protocol import BE_CPU_SHARED_POOLS, CPU_BASIC_INFO, CPU_SHARED_POOLS, CPU_TOPOLOGY
+from koordpolicy.model.pod import Pod
+from koordpolicy.model.protocol import (
+    BE_CPU_SHARED_POOLS,
+    CPU_BASIC_INFO,
+    CPU_SHARED_POOLS,
+    CPU_TOPOLOGY,
+    KUBELET_CPU_MANAGER_POLICY,
+    POD_CPU_ALLOCS,
+    QOS_CLASS,
+    RESOURCE_STATUS,
+)
 from koordpolicy.model.reading import ObjectError
 from tests.unit.agent.test_unchanged import frame
 
@@ -93,10 +106,85 @@ def test_what_is_written_is_what_others_read_and_what_is_others_stays() -> None:
     asyncio.run(story())
 
 
+STATE = {
+    "policyName": "static",
+    "defaultCpuSet": "0-1,6-19",
+    "entries": {
+        "z-unknown": {"main": "14"},
+        "own": {"main": "2-3", "side": "12"},
+        "shared": {"main": "4"},
+        "placed": {"main": "5"},
+    },
+    "checksum": 7,
+}
+
+
+def pods_of_a_static_kubelet() -> dict[str, NodePod]:
+    said: dict[str, dict[str, Any]] = {
+        "own": {},
+        "shared": {"labels": {QOS_CLASS: "LS"}},
+        "placed": {"labels": {QOS_CLASS: "LSE"}, "annotations": {RESOURCE_STATUS: '{"cpuset": "5"}'}},
+    }
+    return {uid: NodePod(Pod(f"{uid}-pod", uid=uid, **more), "", {}) for uid, more in said.items()}
+
+
+def test_cpus_that_the_kubelet_gives_by_itself_are_told_of_and_shared_by_nobody() -> None:
+    async def story() -> None:
+        cluster = MemoryCluster(Store(lambda: 0.0))
+        seen = replace(node(**{CPU_MANAGER_STATE: json.dumps(STATE)}), pods=pods_of_a_static_kubelet())
+        kubelet = Kubelet(cpuManagerPolicy="static", reservedSystemCPUs="6")
+        reporter = TopologyReporter(cluster, kubelet)
+        assert await reporter.report(NODE, seen, None)
+        found = await cluster.get(NODE_RESOURCE_TOPOLOGIES, "n")
+        said = {key: json.loads(text) for key, text in found["metadata"]["annotations"].items()}
+        assert said[KUBELET_CPU_MANAGER_POLICY] == {"policy": "static", "reservedCPUs": "6"}
+        assert said[POD_CPU_ALLOCS] == [
+            {
+                "namespace": "default",
+                "name": "own-pod",
+                "uid": "own",
+                "cpuset": "2-3,12",
+                "managedByKubelet": True,
+            },
+            {"uid": "z-unknown", "cpuset": "14", "managedByKubelet": True},
+        ]
+        # What the scheduler has given leaves the shared pool, an LSE pod's the other one, too. Reserved CPUs stay.
+        assert [one["cpuset"] for one in said[CPU_SHARED_POOLS]] == ["1,4,6-9", "11,13,15-19"]
+        assert said[BE_CPU_SHARED_POOLS] == said[CPU_SHARED_POOLS]
+        assert cpu_pools(replace(seen, kubelet_cpus=reporter.kubelet_cpus)).shared == {
+            0: "1,4,6-9",
+            1: "11,13,15-19",
+        }
+        # A kubelet that gives none any more leaves an empty list.
+        kubelet.said = {}
+        assert await reporter.report(NODE, seen, found)
+        found = await cluster.get(NODE_RESOURCE_TOPOLOGIES, "n")
+        assert json.loads(found["metadata"]["annotations"][POD_CPU_ALLOCS]) == []
+        assert reporter.kubelet_cpus == {}
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "state",
+    ["", "[]", '{"policyName": "static", "entries": {"a": "1-2"}}', '{"policyName": "static", "entries": {"a": {"b": "2-"}}}',
+     '{"policyName": "static", "entries": {"a": {"b": 2}}}', "[" * 100_000],
+)  # fmt: skip
+def test_a_state_of_the_kubelet_that_cannot_be_read_is_told_and_changes_nothing(state: str) -> None:
+    async def story() -> None:
+        reporter = TopologyReporter(MemoryCluster(Store(lambda: 0.0)), Kubelet(cpuManagerPolicy="static"))
+        reporter.kubelet_cpus = {"a": frozenset({1})}
+        assert not await reporter.report(NODE, node(**{CPU_MANAGER_STATE: state}), None)
+        assert CPU_MANAGER_STATE in reporter.trouble
+        assert reporter.kubelet_cpus == {"a": frozenset({1})}
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize(
     ("kubelet", "files", "trouble"),
     [
-        (Kubelet(cpuManagerPolicy="static"), {}, "static"),
+        (Kubelet(cpuManagerPolicy="static"), {}, "--kubelet-dir"),
         (Kubelet(cpuManagerPolicy=1), {}, "cpuManagerPolicy"),
         (Kubelet(), {"/sys/devices/system/node/node1/meminfo": "odd"}, "MemTotal"),
     ],
