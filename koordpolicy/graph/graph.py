@@ -433,13 +433,19 @@ class RuleGraph:
         With `records`, by root, only documents that apply to them count; raises `CelError` where that cannot be
         told.
         """
-        value: Any = None
-        for unit in self._speaking(kind, subject):
-            if records is not None and unit in self._matches and not self._selection(unit).holds(records):
-                continue
-            if name in unit.spec.model_fields_set or value is None:
-                value = getattr(unit.spec, name)
-        return value
+        units = self.setting_units(kind, subject, name, records)
+        return getattr(units[-1].spec, name) if units else None
+
+    def setting_units(
+        self, kind: str, subject: str, name: str, records: Mapping[str, Any] | None = None
+    ) -> list[Unit]:
+        """The documents that count for a setting, those that set it last, the winning one at the end. Raises `CelError`."""
+        speaking = [
+            unit
+            for unit in self._speaking(kind, subject)
+            if records is None or unit not in self._matches or self._selection(unit).holds(records)
+        ]
+        return sorted(speaking, key=lambda unit: name in unit.spec.model_fields_set)
 
     def items(self, kind: str, subject: str, name: str) -> tuple[Item, ...]:
         """The entries of a list of named things, in order of first appearance from the lowest layer up."""

@@ -47,6 +47,17 @@ _PLAIN: Final[Mapping[str, _PlainFile]] = {
 _OOM: Final = ("memory.use_priority_oom", "memory.priority", "memory.oom.group")
 
 
+FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "memory.min": ("minimum",),
+    "memory.low": ("low",),
+    "memory.high": ("throttling",),
+    "memory.pagecache_limit.size": ("pageCache.size", "pageCache.limit"),
+    "memory.pagecache_limit.sync": ("pageCache.reclaimsAtOnce",),
+    "memory.pagecache_limit.enable": ("pageCache.enabled",),
+    **{file: (one.field,) for file, one in _PLAIN.items()},
+}
+"""Which fields of a class each file follows from."""
+
 _NO_SHARES: Final = MemoryShares()
 _NO_LIMITS: Final = CacheLimits()
 

@@ -31,7 +31,8 @@ TERWAY_PODS, TERWAY_NODE = "terway pods", "terway node"
 CLASSID: Final = "net_cls.classid"
 TC, TERWAY = "tc", "terway-qos"
 
-_HANDLES: Final = dict(zip((SYSTEM, LS, BE), ALWAYS, strict=True))
+HANDLES: Final = dict(zip((SYSTEM, LS, BE), ALWAYS, strict=True))
+"""The handles of classes, by the groups of pods that are in them."""
 _PRIORITIES: Final = dict(zip((SYSTEM, LS, BE), PRIORITIES, strict=True))
 _TERWAY_PRIORITIES: Final = {SYSTEM: 0, LSR: 1, LS: 1, BE: 2}
 _FIRST_OWN: Final = 0x10
@@ -98,9 +99,9 @@ class IsolatedNetwork:
             raise NetworkError("more of the network is promised to classes than it carries")
         classes = [
             TrafficClass(WHOLE, total, total, parent="1:"),
-            TrafficClass(_HANDLES[SYSTEM], max(left, _LEAST), total, _PRIORITIES[SYSTEM]),
-            TrafficClass(_HANDLES[LS], max(latency.least, _LEAST), latency.most, _PRIORITIES[LS]),
-            TrafficClass(_HANDLES[BE], max(batch.least, _LEAST), batch.most, _PRIORITIES[BE]),
+            TrafficClass(HANDLES[SYSTEM], max(left, _LEAST), total, _PRIORITIES[SYSTEM]),
+            TrafficClass(HANDLES[LS], max(latency.least, _LEAST), latency.most, _PRIORITIES[LS]),
+            TrafficClass(HANDLES[BE], max(batch.least, _LEAST), batch.most, _PRIORITIES[BE]),
         ]
         writes = [Write(TRAFFIC, NODE, one.text, f"{KIND}.networkBandwidth", WRITER) for one in classes]
         notes: list[str] = []
@@ -227,7 +228,7 @@ def _class_of(pod: Facts) -> tuple[str, int]:
     group = labelled_group(pod)
     if group not in (SYSTEM, BE):
         group = BE if not group and str(pod["kubernetesQoS"]) == "BestEffort" else LS
-    return _HANDLES[group], _PRIORITIES[group]
+    return HANDLES[group], _PRIORITIES[group]
 
 
 def _members(pod: NetworkPod, handle: str, reason: str) -> Iterator[Write]:

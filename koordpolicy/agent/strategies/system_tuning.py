@@ -20,7 +20,7 @@ _RANGES: Final = {MIN_FREE: range(10_240, 10_485_761), WATERMARK: range(10, 401)
 """What Koordinator takes at most and at least: with other values a node may not get on."""
 
 
-_FILES: Final = (
+FIELDS: Final = (
     ("minFreeFactor", MIN_FREE),
     ("watermarkScaleFactor", WATERMARK),
     ("reapsMemory", "memcg_reaper.reap_background"),
@@ -28,6 +28,7 @@ _FILES: Final = (
     ("idleSaverWatermark", "kernel.sched_idle_saver_wmark"),
     ("limitsPageCache", "pagecache_limit.enabled"),
 )
+"""Which field each file follows from."""
 _FEATURES: Final = "sched_features"
 
 
@@ -39,7 +40,7 @@ def system_plan(graph: RuleGraph, node: Facts, now: int) -> Plan:
     features = mapping_keys(graph, KIND).get(("", "features"), ())
     writes: list[Write] = []
     notes: list[str] = []
-    for field, file in (*_FILES, *((f"features[{name}]", _FEATURES) for name in features)):
+    for field, file in (*FIELDS, *((f"features[{name}]", _FEATURES) for name in features)):
         try:
             said = about.value(field)
         except CelError as problem:

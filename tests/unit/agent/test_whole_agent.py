@@ -313,6 +313,15 @@ def test_a_dry_run_names_all_that_would_be_done_and_does_none_of_it() -> None:
         ("system", "min_free_kbytes", "planned"),
         ("group-identity", "cpu.idle", "planned"),
     } <= told, told
+    # Each line of a file that is written line by line is told of, and what stands behind it.
+    lines = {
+        str(one["wanted"]).partition(":")[0]: one for one in record["files"] if "schemata" in one["file"]
+    }
+    assert lines.keys() == {"L3", "MB"}, lines
+    assert [one["decision"] for one in lines["MB"]["rules"]] == [
+        "Isolation/BE.cache.enabled",
+        "Isolation/BE.cache.bandwidth",
+    ]
     assert {one["strategy"] for one in record["evictions"]} == {"MemoryEviction"}
     assert root.changed == set()
     assert list(resctrl_groups(root)) == []
