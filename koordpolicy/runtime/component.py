@@ -31,7 +31,7 @@ from koordpolicy.runtime.http.serving import Endpoint, serve
 from koordpolicy.runtime.leader import own_identity
 from koordpolicy.runtime.leadership import Leadership
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.policies.compiling import Prepare
+from koordpolicy.runtime.policies.compiling import Prepare, Scrutiny
 from koordpolicy.runtime.policies.fixed import FixedSource
 from koordpolicy.runtime.policies.lastgood import LastGood, kept_above
 from koordpolicy.runtime.policies.live import LivePolicies, Options
@@ -245,10 +245,9 @@ async def running_component(
             options=Options(
                 options.packs,
                 prepare=options.prepare,
-                tests=settings.policy_tests,
+                scrutiny=_scrutiny(settings, options),
                 quiet=True,
                 trials=settings.trials,
-                checked=options.checked,
                 max_cost=settings.max_cost,
                 # Where revisions are tried beforehand, that is where the pack is compiled.
                 kept=options.packs is find_pack and settings.trials is None,
@@ -352,6 +351,12 @@ async def _cluster(process: Process, settings: Settings, sight: ServerSight) -> 
         connection, jitter=random.random, component=process.component, observer=sight.add
     ) as cluster:
         yield cluster
+
+
+def _scrutiny(settings: Settings, options: ComponentOptions) -> Scrutiny:
+    if options.checked:
+        return Scrutiny.NONE
+    return Scrutiny.TESTS if settings.policy_tests else Scrutiny.CHECKS
 
 
 def _sync(repository: "SyncSettings") -> "GitSync":

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
+from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -43,11 +44,18 @@ _Texts = tuple[Mapping[str, str], Mapping[str, str]]
 """A tree's texts by path, and those above it."""
 
 
-class BackgroundCompiler:
-    """One compiler in one thread, which remembers from revision to revision what did not change.
+class Scrutiny(Enum):
+    """What is done to find out whether a revision is good, where no trial does it."""
 
-    Where all revisions were `checked` elsewhere, they are neither checked again nor tested here.
-    """
+    NONE = auto()
+    """It is compiled: whoever gives it has checked and tested it."""
+    CHECKS = auto()
+    TESTS = auto()
+    """It is checked, and passes the tests that it requires of itself."""
+
+
+class BackgroundCompiler:
+    """One compiler in one thread, which remembers from revision to revision what did not change."""
 
     def __init__(
         self,
@@ -55,10 +63,9 @@ class BackgroundCompiler:
         now: Callable[[], int],
         *,
         prepare: Prepare | None = None,
-        tests: bool = True,
+        scrutiny: Scrutiny = Scrutiny.TESTS,
         quiet: bool = False,
         trials: "Trials | None" = None,
-        checked: bool = False,
         max_cost: int = DEFAULT_BUDGET,
         kept: bool = False,
     ) -> None:
@@ -69,9 +76,8 @@ class BackgroundCompiler:
         self._compiler = self._new()
         self._now = now
         self._prepare = prepare
-        self._tests = tests
+        self._scrutiny = scrutiny
         self._trials = trials
-        self._checked = checked
         self._collector = quiet_collector if quiet else nullcontext
         self._last: tuple[_Texts, RuleGraph, Compilation] | None = None
         """Of the newest that was good: a start with the kept tree is followed by the same from the source."""
@@ -115,12 +121,12 @@ class BackgroundCompiler:
                     return self._refuse(revision, verdict)
                 for made in unpacked(verdict.learned):
                     self._compiler.learn(made)
-            tests = self._tests and not self._checked and self._trials is None
+            tests = self._scrutiny is Scrutiny.TESTS and self._trials is None
             layers = compile_layers(
                 self._compiler,
                 revision.files,
                 revision.above,
-                checked=self._checked or verdict is not None,
+                checked=self._scrutiny is Scrutiny.NONE or verdict is not None,
                 chosen=_every_case if tests else None,
             )
             compilation, reason, graph = layers.compilation, layers.reason, layers.compilation.graph
@@ -148,7 +154,9 @@ class BackgroundCompiler:
 
     def _tried(self, trials: "Trials", revision: Revision, asked: Iterable[str]) -> TrialVerdict:
         try:
-            return trials.attempt(TrialRequest(revision.files, tuple(asked), self._tests, revision.above))
+            return trials.attempt(
+                TrialRequest(revision.files, tuple(asked), self._scrutiny is Scrutiny.TESTS, revision.above)
+            )
         except TrialsLost as lost:
             message = (
                 f"the process that tries revisions is gone ({lost}); restart this one to take new revisions"

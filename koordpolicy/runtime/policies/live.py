@@ -14,7 +14,7 @@ from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.runtime.clock import monotonic, now_ns
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.policies.compiling import BackgroundCompiler, Prepare
+from koordpolicy.runtime.policies.compiling import BackgroundCompiler, Prepare, Scrutiny
 from koordpolicy.runtime.policies.gating import Admission, Gate, RolloutStage
 from koordpolicy.runtime.policies.lastgood import LastGood, StoreError
 from koordpolicy.runtime.policies.packs import find_pack
@@ -53,19 +53,17 @@ LONGEST_WAIT: Final = 60.0
 class Options:
     """How revisions are taken.
 
-    `prepare` makes a graph ready for the component before it decides, `tests` runs the policy tests that a
-    bundle requires, `quiet` keeps the garbage collector's long walks away (for processes of their own), `trials`
-    tries each revision before this process takes it, `checked` says that whoever gives them has done so, `max_cost` is what a
+    `prepare` makes a graph ready for the component before it decides, `scrutiny` says what a revision has to stand, `quiet` keeps the garbage collector's long walks away (for processes of their own), `trials`
+    tries each revision before this process takes it, `max_cost` is what a
     decision may cost at most, `patience` is how many seconds a start waits for the source before it takes the kept tree. With
     `kept`, what compiling the built-in pack made is kept on disk from one start to the next.
     """
 
     packs: PackFinder = find_pack
     prepare: Prepare | None = None
-    tests: bool = True
+    scrutiny: Scrutiny = Scrutiny.TESTS
     quiet: bool = False
     trials: "Trials | None" = None
-    checked: bool = False
     max_cost: int = DEFAULT_BUDGET
     patience: float = 5.0
     now: Callable[[], int] = now_ns
@@ -130,10 +128,9 @@ class LivePolicies:
             options.packs,
             options.now,
             prepare=options.prepare,
-            tests=options.tests,
+            scrutiny=options.scrutiny,
             quiet=options.quiet,
             trials=options.trials,
-            checked=options.checked,
             max_cost=options.max_cost,
             kept=options.kept,
         )

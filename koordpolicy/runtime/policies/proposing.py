@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph import Layer
-from koordpolicy.runtime.policies.compiling import BackgroundCompiler
+from koordpolicy.runtime.policies.compiling import BackgroundCompiler, Scrutiny
 from koordpolicy.runtime.policies.objects import ClusterSource
 from koordpolicy.runtime.policies.pack_cache import pack_remembering
 from koordpolicy.runtime.policies.packs import OWN, find_pack
@@ -28,7 +28,11 @@ class LivePolicyObjects:
     ) -> None:
         self._source = source
         self._trials = trials
-        self._aside = None if trials else BackgroundCompiler(find_pack, now, tests=False, max_cost=max_cost)
+        self._aside = (
+            None
+            if trials
+            else BackgroundCompiler(find_pack, now, scrutiny=Scrutiny.CHECKS, max_cost=max_cost)
+        )
 
     def texts(self) -> Mapping[str, str]:
         """See `PolicyObjects.texts`."""

@@ -78,12 +78,12 @@ import json, sys
 import koordpolicy.cli.agent
 from koordpolicy.kube.api import Connection
 from koordpolicy.language.facts.table import Component
-from koordpolicy.runtime.policies.compiling import BackgroundCompiler
+from koordpolicy.runtime.policies.compiling import BackgroundCompiler, Scrutiny
 from koordpolicy.runtime.policies.packs import BARE
 from koordpolicy.runtime.policies.parts import kinds_for, pack_part
 from koordpolicy.source.revision import Revision
 import asyncio
-compiler = BackgroundCompiler(pack_part(kinds_for(Component.AGENT)), lambda: 0, checked=True)
+compiler = BackgroundCompiler(pack_part(kinds_for(Component.AGENT)), lambda: 0, scrutiny=Scrutiny.NONE)
 made = asyncio.run(compiler.compile(Revision(dict([BARE]), "digest", "commit")))
 assert "CPUSuppress.target" in made.graph
 print(json.dumps(sorted(sys.modules)), file=sys.stderr)
