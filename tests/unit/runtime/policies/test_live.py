@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from koordpolicy.diagnostics import Diagnostics, Span
 from koordpolicy.graph import RuleGraph
 from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.policies.compiling import Scrutiny
 from koordpolicy.runtime.policies.fixed import FixedSource
 from koordpolicy.runtime.policies.lastgood import FILE, LastGood
 from koordpolicy.runtime.policies.live import LivePolicies, NoPolicies
@@ -158,7 +159,9 @@ def test_a_bad_revision_is_rejected_as_a_whole_and_the_fix_heals_it(
 
 def test_policy_tests_may_be_left_out() -> None:
     async def scene() -> None:
-        live = live_of(FixedSource("memory", tree(3, **{"t.test.yaml": FAILING_TEST})), tests=False)
+        live = live_of(
+            FixedSource("memory", tree(3, **{"t.test.yaml": FAILING_TEST})), scrutiny=Scrutiny.CHECKS
+        )
         async with running(live.run()):
             await until(live.ready.is_set)
             assert target(live) == 3
