@@ -45,7 +45,7 @@ def read_device_infos(directory: Path) -> FoundGPUs | None:
     partitions = dict.fromkeys(link for one in found for link in _links(one))
     return FoundGPUs(
         tuple(sorted(devices, key=lambda one: one.minor)),
-        text(found[0], "vendor"),
+        label_of(text(found[0], "vendor")),
         label_of(text(found[0], "model")),
         partitions=tuple(sorted(partitions)),
         honoured=flag(mapping(found[0], "topology"), "mustHonorPartition", "topology"),
@@ -82,12 +82,15 @@ def _device(said: Mapping[str, Any]) -> FoundDevice:
         except QuantityError as error:
             raise ObjectError(f"resources.{name}: {error}") from error
         resources[_SHORT.get(name, name)] = amount
+    minor = _number(text(said, "minor"), "minor")
+    if minor < 0:
+        raise ObjectError(f"minor: devices are numbered from 0, not {minor}")
     topology = optional_mapping(said, "topology", "")
     status = optional_mapping(said, "status", "")
     return FoundDevice(
         GPU,
         text(said, "uuid"),
-        _number(text(said, "minor"), "minor"),
+        minor,
         resources,
         None if topology is None else _place(topology),
         None

@@ -280,6 +280,7 @@ def test_files_of_other_vendors_are_read_as_koordlet_reads_them(tmp_path: Path) 
         ("{", "a.json: "),
         ("[3]", "not a list of devices"),
         (json.dumps([{**ASCEND, "minor": "x"}]), r"\[0\].minor: `x` is no number"),
+        (json.dumps([{**ASCEND, "minor": "-1"}]), r"\[0\].minor: devices are numbered from 0, not -1"),
         (json.dumps([{**ASCEND, "resources": {"a": "much"}}]), r"resources.a"),
         (json.dumps([{**ASCEND, "topology": {"nodeID": 3}}]), r"nodeID"),
         ("[" * 100_000, "a.json: "),
