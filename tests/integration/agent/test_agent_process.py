@@ -31,7 +31,19 @@ BUNDLE = (
     "apiVersion: koordpolicy.io/v1alpha1\nkind: PolicyBundle\n"
     "metadata: {name: fleet}\nspec: {extends: [koordinator]}\n"
 )
-COLLECTION = "apiVersion: koordpolicy.io/v1alpha1\nkind: MetricCollection\nmetadata: {name: fleet}\nspec: {summary: {every: 1s}}\n"
+COLLECTION = (
+    "apiVersion: koordpolicy.io/v1alpha1\nkind: MetricCollection\nmetadata: {name: fleet}\n"
+    "spec: {summary: {every: 1s}, devices: {gpus: true, every: 1s}}\n"
+)
+ACCELERATOR = {
+    "vendor": "huawei",
+    "model": "Ascend-910B",
+    "uuid": "185011D4-21104518",
+    "minor": "0",
+    "resources": {"huawei.com/npu-core": "32", "gpu-memory": "32Gi"},
+    "topology": {"p2pLinks": [{"peerMinor": "1", "type": "HCCS"}], "nodeID": "0", "pcieID": "pci0000:08"},
+    "status": {"healthy": True},
+}
 PREDICTION = (
     "apiVersion: koordpolicy.io/v1alpha1\nkind: Prediction\nmetadata: {name: soon}\n"
     "spec: {coldStart: 1s, interval: 1s, method: Pods}\n"
@@ -163,6 +175,11 @@ class Node:
         status, found = self.access.request("GET", path)
         return found if status == 200 else None
 
+    def device(self) -> Any:
+        path = f"/apis/scheduling.koordinator.sh/v1alpha1/devices/{NODE}"
+        status, found = self.access.request("GET", path)
+        return found if status == 200 else None
+
     def agents(self) -> list[Any]:
         """What is said of agents in PolicyRevisions: the column of a table, how many run it, and who does not."""
         _, listed = self.access.request("GET", "/apis/koordpolicy.io/v1alpha1/policyrevisions")
@@ -192,6 +209,18 @@ def node(own_apiserver: Callable[..., ApiServer], tmp_path: Path) -> Iterator[No
         node.clean()
 
 
+def accelerators_are_offered(node: Node, infos: Path, agent: Running) -> None:
+    """What a vendor's daemon tells of an accelerator the agent tells all, and the manager lets the node offer it."""
+    device = until(node.device, agent)
+    assert [(one["type"], one["health"]) for one in device["spec"]["devices"]] == [("gpu", True)]
+    assert device["metadata"]["labels"]["node.koordinator.sh/gpu-model"] == "Ascend-910B"
+    until(lambda: node.status()["allocatable"].get("huawei.com/npu-core") == "32", agent)
+    assert node.status()["allocatable"]["koordinator.sh/gpu-memory"] in {"32Gi", str(32 << 30)}
+    ill = {**ACCELERATOR, "status": {"healthy": False, "errCode": "80E18005"}}
+    (infos / "npu.json").write_text(json.dumps([ill]))
+    until(lambda: not node.device()["spec"]["devices"][0].get("health"), agent)
+
+
 def test_an_agent_sizes_containers_reports_and_follows_what_the_manager_publishes(node: Node) -> None:
     group = node.pod("batch")
     policies = node.folder / "policies"
@@ -218,10 +247,14 @@ def test_an_agent_sizes_containers_reports_and_follows_what_the_manager_publishe
         "--kubeconfig", str(node.access.kubeconfig("koordpolicy-manager")), "--no-leader-elect",
     ]  # fmt: skip
     environment = {"PYTHONPATH": str(REPOSITORY)}
-    state = node.folder / "state"
+    state, infos = node.folder / "state", node.folder / "infos"
+    infos.mkdir()
+    (infos / "npu.json").write_text(json.dumps([ACCELERATOR]))
     with (
         Running(manager, node.folder / "manager.log", environment=environment),
-        node.agent("--policies-from-manager", "--state-dir", str(state)) as agent,
+        node.agent(
+            "--policies-from-manager", "--state-dir", str(state), "--device-infos", str(infos)
+        ) as agent,
     ):
         until(lambda: node.file("cpu", group, "cpu.shares") == "512", agent)
         until(lambda: node.file("cpu", group, "cpu.cfs_quota_us") == "50000", agent)
@@ -249,6 +282,7 @@ def test_an_agent_sizes_containers_reports_and_follows_what_the_manager_publishe
             Path("/sys/devices/system/cpu/online").read_text()
         )
         assert topology["metadata"]["ownerReferences"][0]["name"] == NODE
+        accelerators_are_offered(node, infos, agent)
         with node.process(group) as process:
             until(lambda: (process / "oom_score_adj").read_text().strip() == "777", agent)
         later = node.pod("later")
