@@ -4,7 +4,7 @@ Who decides on pods as they are submitted has the object at hand. Paths are thos
 every field that is a fact as it stands is a line of a table here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -96,17 +96,61 @@ VOLUME_SOURCES: Final = (
 """Where the API lets volumes come from."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The fields below one part of an object, with how each is read. `unset` is what they are where that part is not there."""
+
+    steps: tuple[str, ...]
+    fields: tuple[tuple[str, str, Callable[[Json, str, str], object], object], ...]
+    unset: Record
+
+
+def _groups(fields: Mapping[str, SpecField]) -> tuple[_Group, ...]:
+    below: dict[tuple[str, ...], list[str]] = {}
+    for path in fields:
+        below.setdefault(tuple(path.split(".")[:-1]), []).append(path)
+    return tuple(
+        _Group(
+            steps,
+            tuple(
+                (path, path.rpartition(".")[2], _READERS[fields[path].kind], _unset(fields[path]))
+                for path in paths
+            ),
+            {path: value for path in paths if (value := _unset(fields[path])) is not None},
+        )
+        for steps, paths in below.items()
+    )
+
+
+def _unset(field: SpecField) -> object:
+    return list(field.unset) if isinstance(field.unset, tuple) else field.unset
+
+
+_READERS: Final[Mapping[type, Callable[[Json, str, str], object]]] = {
+    bool: flag,
+    str: text,
+    int: integer,
+    list: text_list,
+    dict: texts,
+}
+_POD: Final = _groups(POD_FIELDS)
+_CONTAINER: Final = _groups(CONTAINER_FIELDS)
+_TOLERATION: Final = _groups(TOLERATION_FIELDS)
+_VOLUME: Final = _groups(VOLUME_FIELDS)
+_PORT: Final = _groups(PORT_FIELDS)
+
+
 def submitted_pod_facts(pod: Pod) -> Record:
     """What follows from a pod's object beside `pod_facts`. Raises ObjectError with the place of what is malformed."""
     spec = mapping(pod.raw, "spec")
     return {
-        **_said(spec, POD_FIELDS, "spec"),
+        **_said(spec, _POD, "spec"),
         "tolerations": [
-            _said(one, TOLERATION_FIELDS, f"spec.tolerations[{at}]")
+            _said(one, _TOLERATION, f"spec.tolerations[{at}]")
             for at, one in enumerate(objects(spec, "tolerations", "spec"))
         ],
         "volumes": [
-            {**_said(one, VOLUME_FIELDS, f"spec.volumes[{at}]"), "source": _source(one)}
+            {**_said(one, _VOLUME, f"spec.volumes[{at}]"), "source": _source(one)}
             for at, one in enumerate(objects(spec, "volumes", "spec"))
         ],
         "ephemeralContainers": [
@@ -120,8 +164,8 @@ def container_spec_facts(container: Json, at: str) -> Record:
     """What follows from a container's object beside `container_facts`; `at` is its place. Raises ObjectError."""
     ports = enumerate(objects(container, "ports", at))
     return {
-        **_said(container, CONTAINER_FIELDS, at),
-        "ports": [_said(one, PORT_FIELDS, f"{at}.ports[{index}]") for index, one in ports],
+        **_said(container, _CONTAINER, at),
+        "ports": [_said(one, _PORT, f"{at}.ports[{index}]") for index, one in ports],
     }
 
 
@@ -149,26 +193,19 @@ def _source(volume: Json) -> str:
     return next((name for name in VOLUME_SOURCES if name in said), "")
 
 
-def _said(parent: Json, fields: Mapping[str, SpecField], at: str) -> Record:
+def _said(parent: Json, groups: tuple[_Group, ...], at: str) -> Record:
     record: Record = {}
-    for path, field in fields.items():
-        *groups, key = path.split(".")
+    for group in groups:
         holder, place = parent, at
-        for group in groups:
-            holder, place = mapping(holder, group, place), f"{place}.{group}"
-        value = _value(field, holder, key, place)
-        if value is not None:
-            record[path] = value
+        for step in group.steps:
+            holder, place = mapping(holder, step, place), f"{place}.{step}"
+        if not holder:
+            record.update(group.unset)
+            continue
+        for path, key, read, unset in group.fields:
+            value = unset if holder.get(key) is None else read(holder, key, place)
+            if value == "":  # means the same as nothing, as everywhere in the API
+                value = unset
+            if value is not None:
+                record[path] = value
     return record
-
-
-def _value(field: SpecField, holder: Json, key: str, at: str) -> object:
-    if holder.get(key) is None:
-        return list(field.unset) if isinstance(field.unset, tuple) else field.unset
-    if field.kind is bool:
-        return flag(holder, key, at)
-    if field.kind is str:
-        return text(holder, key, at) or field.unset
-    if field.kind is int:
-        return integer(holder, key, at)
-    return text_list(holder, key, at) if field.kind is list else texts(holder, key, at)
