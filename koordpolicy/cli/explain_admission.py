@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from koordpolicy.algorithms.json_patch import Change, json_patch
 from koordpolicy.cli.command import OK, CannotRunError
@@ -20,6 +20,8 @@ from koordpolicy.manager.webhooks.rules import ENFORCE, KIND, Violation
 from koordpolicy.manager.webhooks.tracing import TracedChange, path_text
 
 _RED = "31"
+READ: Final = (NAMESPACES, PRIORITY_CLASSES, CLUSTER_COLOCATION_PROFILES)
+"""What admission reads of a picture beside the pod."""
 _SHOWN = 120
 """Characters of a value that are shown."""
 
@@ -44,7 +46,7 @@ def explain_admission(arguments: argparse.Namespace, terminal: Terminal) -> int:
         policies.graph,
         {
             resource: (*beside.of(resource), *(given.of(resource) if beside is not given else ()))
-            for resource in (NAMESPACES, PRIORITY_CLASSES, CLUSTER_COLOCATION_PROFILES)
+            for resource in READ
         },
     )
     rehearsal = Rehearsal(policies.graph, objects, beside.taken)
@@ -85,6 +87,11 @@ def _lines(found: RehearsedAdmission, policies: Policies, page: Page) -> Iterato
         yield f"profile `{name}` selects it, and is not drawn"
     if found.warnings or found.violations or found.refused:
         yield ""
+    yield from verdict(found, policies, page)
+
+
+def verdict(found: RehearsedAdmission, policies: Policies, page: Page) -> Iterator[str]:
+    """Why a pod would be refused, and what its creator would be warned of."""
     refusing = [one for one in found.violations if one.enforcement == ENFORCE]
     if found.refused and not refusing:
         yield from page.wrapped(f"Refused: {found.refused}", 4)
@@ -142,19 +149,29 @@ def _plain(found: RehearsedAdmission, policies: Policies) -> dict[str, Any]:
         "message": found.refused or None,
         "warnings": list(found.warnings),
         "changes": [_plain_step(one) for one in found.changes],
-        "violations": [
-            {
-                "rule": f"{KIND}/{one.rule}",
-                "enforcement": one.enforcement,
-                "reason": one.reason,
-                "message": one.message,
-                "places": [_plain_place(span) for span in _of_rule(policies, one)],
-            }
-            for one in found.violations
-        ],
+        "violations": [_plain_violation(one, policies) for one in found.violations],
         "profiles": {"applied": list(found.mutation.applied), "spared": list(found.mutation.spared)},
         "patch": json_patch(found.before, found.mutation.pod),
         "policies": policies.plain(),
+    }
+
+
+def plain_verdict(found: RehearsedAdmission, policies: Policies) -> dict[str, Any]:
+    """Whether a pod would be admitted, and by which rules not, for programs."""
+    return {
+        "allowed": not found.refused,
+        "message": found.refused or None,
+        "violations": [_plain_violation(one, policies) for one in found.violations],
+    }
+
+
+def _plain_violation(violation: Violation, policies: Policies) -> dict[str, Any]:
+    return {
+        "rule": f"{KIND}/{violation.rule}",
+        "enforcement": violation.enforcement,
+        "reason": violation.reason,
+        "message": violation.message,
+        "places": [_plain_place(span) for span in _of_rule(policies, violation)],
     }
 
 

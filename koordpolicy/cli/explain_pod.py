@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from koordpolicy.cli.command import OK, CannotRunError
+from koordpolicy.cli.explain_admission import READ, plain_verdict, verdict
 from koordpolicy.cli.picture import picture_of
 from koordpolicy.cli.pod_policies import Policies, policies_of
 from koordpolicy.cli.simulation.explained import tables
@@ -17,6 +18,7 @@ from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import PODS, Resource
 from koordpolicy.kube.snapshot import Snapshot
+from koordpolicy.manager.webhooks.rehearsal import PictureObjects, Rehearsal, RehearsedAdmission
 from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.reading import mapping
 from koordpolicy.model.unreadable import Unreadable, readable
@@ -42,6 +44,10 @@ class ExplainedPod:
     """What holds it back from being tried at all."""
     claims: tuple[str, ...] = ()
     """Its claims for which a node is selected, and no volume is there yet: it has been decided on, and waits for these."""
+    admission: RehearsedAdmission | None = None
+    """What becomes of it at its creation; None for one that is on a node."""
+    submitted: bool = False
+    """Whether it is to be created yet: then the decision is on what admission makes of it."""
 
 
 def explain_pod(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -50,7 +56,13 @@ def explain_pod(arguments: argparse.Namespace, terminal: Terminal) -> int:
         raise CannotRunError("policies come from `-p` or from the cluster: give one of the two")
     cluster, heard = picture_of(arguments, terminal)
     policies = policies_of(arguments, heard)
-    found = _found(policies, cluster, str(arguments.name), max(0, arguments.top), terminal)
+    pod = _pod(cluster, str(arguments.name))
+    submitted = bool(arguments.filename) and not pod.node_name
+    admission = None if pod.node_name else _admission(policies, cluster, pod)
+    if submitted and admission is not None and admission.changes and not admission.refused:
+        pod = _admitted(pod, admission.mutation.pod)
+    found = _found(policies, cluster, pod, max(0, arguments.top), terminal)
+    found = replace(found, admission=admission, submitted=submitted)
     if arguments.output == "json":
         terminal.print(json_text(_plain(found), indent=2))
     else:
@@ -62,8 +74,19 @@ def explain_pod(arguments: argparse.Namespace, terminal: Terminal) -> int:
 # --- the question ---------------------------------------------------------------------------------
 
 
-def _found(policies: Policies, cluster: Snapshot, name: str, top: int, terminal: Terminal) -> ExplainedPod:
-    graph, pod = policies.graph, _pod(cluster, name)
+def _admission(policies: Policies, cluster: Snapshot, pod: Pod) -> RehearsedAdmission:
+    objects = PictureObjects(policies.graph, {resource: cluster.of(resource) for resource in READ})
+    return Rehearsal(policies.graph, objects, cluster.taken).of(pod.raw)
+
+
+def _admitted(pod: Pod, changed: Object) -> Pod:
+    """The pod as admission leaves it, with what the cluster keeps of it."""
+    metadata = {**mapping(pod.raw, "metadata"), **mapping(changed, "metadata")}
+    return _read({**pod.raw, "metadata": metadata, "spec": changed["spec"]}, pod.name)
+
+
+def _found(policies: Policies, cluster: Snapshot, pod: Pod, top: int, terminal: Terminal) -> ExplainedPod:
+    graph = policies.graph
     wanted = scheduler_of(pod)
     profile = wanted if wanted in graph.subjects(KIND) else DEFAULT_PROFILE
     if profile != wanted:
@@ -98,13 +121,17 @@ def _pod(cluster: Snapshot, name: str) -> Pod:
     key = (namespace or "default", short)
     for obj in cluster.pods:
         if _key(obj) == key:
-            pod = readable(read_pod, obj)
-            if isinstance(pod, Unreadable):
-                raise CannotRunError(f"the pod `{name}` is unreadable: {pod.reason}")
-            return pod
+            return _read(obj, name)
     others = sorted("/".join(_key(obj)) for obj in cluster.pods if _key(obj)[1] == short)
     help = f"; there is `{others[0]}`" if others else f", of {len(cluster.pods):,} pods"
     raise CannotRunError(f"there is no pod `{'/'.join(key)}`{help}")
+
+
+def _read(obj: Object, name: str) -> Pod:
+    pod = readable(read_pod, obj)
+    if isinstance(pod, Unreadable):
+        raise CannotRunError(f"the pod `{name}` is unreadable: {pod.reason}")
+    return pod
 
 
 def _key(obj: Object) -> tuple[str, str]:
@@ -119,6 +146,7 @@ def _plain(found: ExplainedPod) -> dict[str, Any]:
     decision, preemption = found.decision, found.decision.preemption
     return {
         **{name: value for name, value in found.table.items() if name != "node"},
+        "admission": None if found.admission is None else plain_verdict(found.admission, found.policies),
         "profile": found.profile,
         "policies": found.policies.plain(),
         "on": found.on or None,
@@ -141,7 +169,12 @@ def _plain(found: ExplainedPod) -> dict[str, Any]:
 def _lines(found: ExplainedPod, page: Page) -> Iterator[str]:
     decision = found.decision
     name = "/".join(found.pod.key)
-    if found.gates:
+    admission = found.admission
+    refused = admission is not None and bool(admission.refused)
+    if refused and found.submitted:
+        would = f"would go to {decision.node}" if decision.placed else "would find no node"
+        yield page.heading(f"{name} would be refused at its creation; admitted, it {would}", found.profile)
+    elif found.gates:
         one = len(found.gates) == 1
         gates = ", ".join(found.gates)
         yield page.heading(f"{name} is gated, and would not be tried", found.profile)
@@ -175,6 +208,21 @@ def _lines(found: ExplainedPod, page: Page) -> Iterator[str]:
     yield from page.wrapped(f"policies: {policies.origin}, {policies.short}", 4, "  ")
     yield from page.wrapped(policies.note, 4)
     yield ""
+    if admission is not None and (
+        refused or (found.submitted and (admission.warnings or admission.violations))
+    ):
+        if not found.submitted:
+            yield from page.wrapped("It is there already; created anew, it would be refused:", 2)
+        yield from verdict(admission, policies, page)
+        yield ""
+    if found.submitted and admission is not None and admission.changes and not refused:
+        count = sum(len(step.changes) for step in admission.changes)
+        places = "1 place" if count == 1 else f"{count} places"
+        yield from page.wrapped(
+            f"Admission changes it in {places} first, which is counted here; `explain pod -f` without a name shows them.",
+            2,
+        )
+        yield ""
     if not decision.placed:
         yield from page.wrapped(decision.message.partition("\n")[0], 2)
         yield from _ways_out(decision, page)

@@ -235,3 +235,61 @@ def test_what_cannot_be_explained(manifests: str, arguments: tuple[str, ...], pr
     code, _, said = call(*(manifests if one == "MANIFESTS" else one for one in arguments))
     assert code == 2
     assert problem in said
+
+
+RULES = """
+apiVersion: koordpolicy.io/v1alpha1
+kind: PolicyBundle
+metadata: {name: fleet}
+spec: {extends: [koordinator]}
+---
+apiVersion: koordpolicy.io/v1alpha1
+kind: AdmissionRule
+metadata: {name: teamed}
+spec:
+  match: {namespaces: {matchLabels: {shared: "true"}}}
+  require: {cel: "'team' in pod.labels"}
+  reason: team-missing
+  message: a team is missing
+---
+apiVersion: koordpolicy.io/v1alpha1
+kind: ColocationProfile
+metadata: {name: near}
+spec:
+  match: {pods: {matchLabels: {where: a}}}
+  patch: {spec: {nodeSelector: {zone: a}}}
+"""
+
+
+def test_admission_comes_before_nodes(tmp_path: Path) -> None:
+    """What would be refused goes nowhere, and what admission changes is decided on as it then is."""
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle" / "koordpolicy.yaml").write_text(RULES)
+    labelled = pod("labelled", 1, 5)
+    labelled["metadata"]["labels"] = {"team": "a", "where": "a"}
+    there = pod("there", 1, 5, nodeName="a")
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "shop", "labels": {"shared": "true"}},
+    }
+    objects = [node("a", 4), node("c", 4), namespace, pod("bare", 1, 5), labelled, there]
+    file, policies = tmp_path / "cluster.yaml", ("-p", str(tmp_path / "bundle"))
+    file.write_text("\n---\n".join(map(json.dumps, objects)), encoding="utf-8")
+    found = asked(str(file), "bare", *policies)
+    assert (found["admission"]["allowed"], found["node"]) == (False, "c")
+    assert [one["rule"] for one in found["admission"]["violations"]] == ["AdmissionRule/teamed"]
+    _, text, _ = call("pod", "shop/bare", "-f", str(file), *policies)
+    assert text.startswith("shop/bare would be refused at its creation; admitted, it would go to c")
+    assert "Refused: team-missing: a team is missing" in text
+    found = asked(str(file), "labelled", *policies)
+    assert (found["admission"]["allowed"], found["node"]) == (True, "a")
+    assert (
+        "Admission changes it in 1 place first" in call("pod", "shop/labelled", "-f", str(file), *policies)[1]
+    )
+    assert asked(str(file), "there", *policies)["admission"] is None
+    shown = {"nodes": objects[:2], "namespaces": [namespace], "pods": objects[3:]}
+    write_snapshot(Snapshot(NOW, shown), tmp_path / "taken.gz")
+    _, text, _ = call("pod", "shop/bare", "-s", str(tmp_path / "taken.gz"), *policies)
+    assert "shop/bare would go to c" in text
+    assert "It is there already; created anew, it would be refused:" in text
