@@ -10,6 +10,7 @@ CANNOT_RUN = 2
 TESTS_FAILED = 3
 DIFFERENT = 4
 GAVE_UP = 5
+LEFT_OUT = 6
 
 
 class CannotRunError(Exception):

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from koordpolicy.cli.bundle import graph_of
-from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
+from koordpolicy.cli.bundle import OWN, graph_of
+from koordpolicy.cli.command import LEFT_OUT, OK, CannotRunError
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
@@ -47,17 +47,18 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         except OSError as error:
             raise CannotRunError(f"`{arguments.write}` cannot be written: {error.strerror}") from None
         terminal.say(f"wrote {arguments.write}")
-    for what, reason in left:
-        terminal.say(f"not written: {what}: {reason}")
-    return FINDINGS if left else OK
+    for what, reason, layer in left:
+        whose = "" if layer == OWN else f" (of the pack `{layer}`)"
+        terminal.say(f"not written{whose}: {what}: {reason}")
+    return LEFT_OUT if any(layer == OWN for _, _, layer in left) else OK
 
 
-_Left = list[tuple[str, str]]
-"""What is not written, each with the reason."""
+_Left = list[tuple[str, str, str]]
+"""What is not written, each with the reason and the name of the layer that says it."""
 
 
 def _left(table: Sequence[Taken]) -> _Left:
-    return [(row.source, row.reason) for row in table if row.reason]
+    return [(row.source, row.reason, row.layer or OWN) for row in table if row.reason]
 
 
 def _configuration(graph: RuleGraph, namespace: str) -> tuple[Sequence[Mapping[str, Any]], _Left]:
@@ -68,5 +69,9 @@ def _configuration(graph: RuleGraph, namespace: str) -> tuple[Sequence[Mapping[s
 def _admission_policies(graph: RuleGraph) -> tuple[Sequence[Mapping[str, Any]], _Left]:
     found = native_admission(graph, (NO_CONTROL_PLANE,))
     objects = [one for policy in found.policies.values() for one in (policy.object(), policy.binding())]
-    left = [(f"{one.target} ({one.place})" if one.place else one.target, one.reason) for one in found.staying]
+    layers = {unit.target: unit.layer_name for unit in sorted(graph.units, key=lambda unit: unit.layer)}
+    left = [
+        (f"{one.target} ({one.place})" if one.place else one.target, one.reason, layers.get(one.target, OWN))
+        for one in found.staying
+    ]
     return objects, left

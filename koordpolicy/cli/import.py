@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from koordpolicy.cli.bundle import OWN, find_pack, graph_of, graph_of_files
-from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
+from koordpolicy.cli.command import FINDINGS, LEFT_OUT, OK, CannotRunError
 from koordpolicy.cli.exchange import read_objects, table_data, table_text
 from koordpolicy.cli.live_configuration import cluster_objects
 from koordpolicy.cli.terminal import Terminal
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     except CannotRunError as error:
         terminal.say(f"the policies do not compile as they are; mend them by hand:\n{error}")
         return FINDINGS
-    return OK
+    return LEFT_OUT if any(row.reason and not row.keeps for row in imported.table) else OK
 
 
 def _place(arguments: argparse.Namespace) -> str:

@@ -397,10 +397,11 @@ class RuleGraph:
         speaking = self._speaking(kind, subject)
         lowest = min((unit.layer for unit in speaking), default=0)
         return tuple(
-            self._selection(unit) for unit in speaking if unit.layer == lowest and unit in self._matches
+            self.selection(unit) for unit in speaking if unit.layer == lowest and unit in self._matches
         )
 
-    def _selection(self, unit: Unit) -> Selection:
+    def selection(self, unit: Unit) -> Selection:
+        """What one document applies to. Raises `KeyError` for one of a kind without `match`."""
         known = self._selected.get(unit)
         if known is not None:
             return known
@@ -443,7 +444,7 @@ class RuleGraph:
         speaking = [
             unit
             for unit in self._speaking(kind, subject)
-            if records is None or unit not in self._matches or self._selection(unit).holds(records)
+            if records is None or unit not in self._matches or self.selection(unit).holds(records)
         ]
         return sorted(speaking, key=lambda unit: name in unit.spec.model_fields_set)
 

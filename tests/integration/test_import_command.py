@@ -49,15 +49,16 @@ def test_there_and_back(tmp_path: Path, compiler: Compiler) -> None:
     given.write_text(json.dumps({"kind": "List", "items": [CONFIG]}))
     bundle = tmp_path / "bundle"
     code, out, _ = run(compiler, "import", str(given), "--write", str(bundle))
-    assert code == 0
+    assert code == 6
     assert "cpu-burst-config.nodeStrategies[0] (front).policy\n  -> CPUBurst.policy" in out
     assert "schedFeatures.A-B\n  not taken: `A-B` is no name" in out
     assert run(compiler, "check", str(bundle))[0] == 0
-    code, out, _ = run(compiler, "export", str(bundle), "--output", "json")
+    code, out, err = run(compiler, "export", str(bundle), "--output", "json")
+    assert code == 0, err
     (config, *_) = json.loads(out)["items"]
     burst = json.loads(config["data"]["cpu-burst-config"])
-    assert [(one["nodeSelector"], one["policy"]) for one in burst["nodeStrategies"]] == [
-        ({"matchLabels": {"pool": "front"}}, "auto")
+    assert burst["nodeStrategies"] == [
+        {"name": "front", "nodeSelector": {"matchLabels": {"pool": "front"}}, "policy": "auto"}
     ]
     assert json.loads(config["data"]["system-config"])["clusterStrategy"]["watermarkScaleFactor"] == 150
     again = tmp_path / "again.json"
@@ -97,7 +98,7 @@ def test_a_scheduler_there_and_back(tmp_path: Path, compiler: Compiler, within: 
     }
     given.write_text(SCHEDULER if within == "a file" else json.dumps(config))
     code, out, _ = run(compiler, "import", str(given), "--write", str(bundle))
-    assert code == 0
+    assert code == 6
     assert "filter.Reservation\n  not taken: koordpolicy's scheduler does not do that yet" in out
     assert run(compiler, "check", str(bundle))[0] == 0
     code, out, err = run(compiler, "export", str(bundle), "--scheduler", "-o", "json")
@@ -107,7 +108,9 @@ def test_a_scheduler_there_and_back(tmp_path: Path, compiler: Compiler, within: 
     assert arguments["usageThresholds"] == {"cpu": 55}
 
 
-def test_admission_policies_are_exported_with_what_keeps_others_back(compiler: Compiler) -> None:
+def test_admission_policies_are_exported_with_what_keeps_others_back(
+    tmp_path: Path, compiler: Compiler
+) -> None:
     code, out, err = run(
         compiler, "export", str(REPOSITORY / "policies"), "--admission-policies", "-o", "json"
     )
@@ -116,7 +119,46 @@ def test_admission_policies_are_exported_with_what_keeps_others_back(compiler: C
     assert ("ValidatingAdmissionPolicyBinding", "whole-cpus.koordpolicy.io") in objects
     assert "AdmissionRule/pod-quota-is-leaf (" in err
     assert "it reads `quota.known`, which the object does not say" in err
-    assert code == 1
+    assert code == 6
+    (tmp_path / "koordpolicy.yaml").write_text(BARE_BUNDLE)
+    code, _, err = run(compiler, "export", str(tmp_path), "--admission-policies")
+    assert "not written (of the pack `koordinator`): AdmissionRule/pod-quota-is-leaf (" in err
+    assert code == 0
+
+
+BARE_BUNDLE = """
+apiVersion: koordpolicy.io/v1alpha1
+kind: PolicyBundle
+metadata: {name: fleet}
+spec: {extends: [koordinator]}
+"""
+
+
+@pytest.mark.parametrize("flags", [(), ("--scheduler",)])
+def test_what_is_only_the_packs_is_no_failure(
+    tmp_path: Path, compiler: Compiler, flags: tuple[str, ...]
+) -> None:
+    (tmp_path / "koordpolicy.yaml").write_text(BARE_BUNDLE)
+    code, _, err = run(compiler, "export", str(tmp_path), *flags)
+    assert code == 0
+    assert all(line.startswith("not written (of the pack `koordinator`): ") for line in err.splitlines())
+    (tmp_path / "formula.yaml").write_text(FORMULA)
+    code, _, err = run(compiler, "export", str(tmp_path))
+    assert code == 6
+    assert (
+        f"not written: Overcommit/batch.cpu ({tmp_path}/formula.yaml:7): Koordinator decides it by a formula"
+        in err
+    )
+
+
+FORMULA = """
+apiVersion: koordpolicy.io/v1alpha1
+kind: Overcommit
+metadata: {name: batch}
+spec:
+  resource: batch
+  cpu: {cel: "node.capacity.cpu * percent(10)"}
+"""
 
 
 def test_from_a_live_cluster(apiserver: SharedServer, tmp_path: Path, compiler: Compiler) -> None:
@@ -130,7 +172,7 @@ def test_from_a_live_cluster(apiserver: SharedServer, tmp_path: Path, compiler: 
     code, out, err = run(
         compiler, "import", "--from-cluster", "-n", "imported-from", *config, "--write", str(bundle)
     )
-    assert code == 0, err
+    assert code == 6, err
     assert "cpu-burst-config.nodeStrategies[0] (front).policy\n  -> CPUBurst.policy" in out
     assert (bundle / "koordpolicy.yaml").exists()
     config = ("--kubeconfig", str(apiserver.kubeconfig("koordpolicy-scheduler")))

@@ -37,7 +37,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 USAGE = Usage(
     _add,
-    "What could not be written is told beside it, with the reason. Exit code: 0 well, 1 something could not be written, 2 could"
-    " not run.",
+    "What could not be written is told beside it, with the reason. Exit code: 0 all that is yours was written, 2 could not run, "
+    "6 something of yours was not written (what a pack says beyond Koordinator does not count).",
     compiles=True,
 )

@@ -44,7 +44,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 USAGE = Usage(
     _add,
-    "The table says what became which decision, and what could not be taken and why. Exit code: 0 well, 1 the policies "
-    "do not compile as they are, 2 could not run.",
+    "The table says what became which decision, and what could not be taken and why. Exit code: 0 all was taken, "
+    "1 the policies do not compile as they are, 2 could not run, 6 something was not taken (what stays an object of the "
+    "cluster does not count).",
     compiles=True,
 )

@@ -1,5 +1,6 @@
 """Policies that say what documents of `slo-controller-config` say, with a table of what was taken from where."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -40,12 +41,15 @@ SOURCE: Final = "koordpolicy.io/imported-from"
 class Taken:
     """One thing of the configuration: where it stands, and the decision that it became, or why it became none.
 
-    Where `reason` is empty it was taken, and `decision` says as what.
+    Where `reason` is empty it was taken, and `decision` says as what. `keeps` tells that nothing is lost where it was not,
+    `layer` whose it is where that matters: what a pack says that cannot be written is not the user's.
     """
 
     source: str
     decision: str = ""
     reason: str = ""
+    keeps: bool = False
+    layer: str = ""
 
 
 @dataclass(slots=True)
@@ -71,6 +75,8 @@ class Part:
     selector: LabelSelector | None = None
     raw_selector: Any = None
     before: tuple[LabelSelector, ...] = ()
+    implied: frozenset[str] = frozenset()
+    """Fields that are not written, and mean what stands here."""
 
 
 def import_document(key: str, document: ConfigDocument, defaults: Strategy, precedence: int = 0) -> Imported:
@@ -140,17 +146,18 @@ def _placed(
 ) -> Iterator[Part]:
     layout = LAYOUTS[key]
     cluster = dict(document.cluster or {})
-    if key in SWITCHED_OFF:
-        cluster.setdefault("enable", False)
+    absent: dict[str, Any] = {"enable": False} if key in SWITCHED_OFF else {}
     if key == SYSTEM:
-        cluster.setdefault(BANDWIDTH, "0")
+        absent[BANDWIDTH] = "0"
+    implied = frozenset(absent) - frozenset(cluster)
+    cluster = {**cluster, **{name: absent[name] for name in sorted(implied)}}
     source = f"{key}.{layout.cluster}" if layout.cluster else key
     stem = key.removesuffix("-config")
     merged = merge(layout.strategy, defaults, cluster)
     said = cluster
     if key == COLOCATION and not cluster["enable"]:
         said = _measured_as_usual(cluster, source, result)
-    yield Part(stem, source, _with_lists(layout.strategy, defaults, said), precedence)
+    yield Part(stem, source, _with_lists(layout.strategy, defaults, said), precedence, implied=implied)
     for number, entry in enumerate(document.entries):
         place = f"{key}.{layout.entries}[{number}]"
         if entry.name:
@@ -170,8 +177,9 @@ def _placed(
             if not (cluster["enable"] and strategy.get("enable", True)):
                 usual = {name: defaults[name] for name in MEASURED if name in said and name in defaults}
                 strategy = {**_measured_as_usual(strategy, place, result), **usual}
-        if key == SYSTEM and not entry.empty:
-            strategy.setdefault(BANDWIDTH, "0")
+        unsaid = key == SYSTEM and not entry.empty and BANDWIDTH not in strategy
+        if unsaid:
+            strategy[BANDWIDTH] = "0"
         yield Part(
             _name(stem, entry.name, number),
             place,
@@ -179,6 +187,7 @@ def _placed(
             precedence + 1,
             entry.selector,
             entry.raw_selector,
+            implied=frozenset({BANDWIDTH}) if unsaid else frozenset(),
         )
 
 
@@ -261,7 +270,8 @@ def _carry(
         for step in steps:
             place = place.setdefault(step, {})
         place[last] = literal
-        result.table.append(Taken(source, f"{row.target}.{name}"))
+        words = f"{source} (absent: {json.dumps(value)})" if row.path[0] in placed.implied else source
+        result.table.append(Taken(words, f"{row.target}.{name}"))
 
 
 def _literal(row: Carried, key: str, value: Any) -> Any:

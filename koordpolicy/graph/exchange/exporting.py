@@ -3,16 +3,17 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 from typing import Any, Final
 
 from koordpolicy.algorithms.strategies import expand, merge
-from koordpolicy.graph.exchange.documents import Taken
+from koordpolicy.graph.exchange.documents import SOURCE, Taken
 from koordpolicy.graph.exchange.fields import FIELDS, SETTLED
 from koordpolicy.graph.exchange.profiles import export_profile
 from koordpolicy.graph.exchange.rendering import strategy_of
+from koordpolicy.graph.exchange.unsaid import unsaid
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.keys import mapping_keys
 from koordpolicy.graph.state import Unit
@@ -43,6 +44,9 @@ _OWN: Final = "node.overrides."
 """What nodes say themselves, which Koordinator hears, too."""
 """Stands for a value that no policy names."""
 
+_ENTRY: Final = re.compile(r"\d+\] \((?P<name>.*)\)$")
+"""The end of the source of a policy that was imported from an entry with a name."""
+
 Labels = Mapping[str, str | None]
 """Labels of some nodes: a value, none, or any other than those that policies name."""
 
@@ -72,9 +76,10 @@ def export(graph: RuleGraph, namespace: str) -> Exported:
     for unit in graph.units:
         if unit.kind.name == "ColocationProfile":
             profile, told = export_profile(unit)
-            result.table.extend(told)
+            result.table.extend(replace(row, layer=unit.layer_name) for row in told)
             if profile is not None:
                 result.objects.append(profile)
+    result.table.extend(unsaid(graph))
     return result
 
 
@@ -108,9 +113,10 @@ def _document(graph: RuleGraph, key: str, table: list[Taken]) -> dict[str, Any] 
     if key != HOST_APPLICATIONS:
         cluster = _common(layout.strategy, cluster, [one for one in known.values() if one != cluster])
     regions = list(_regions(list(choices.items()), known, {}, cluster))
+    names = _names(graph, f"{key}.{layout.entries}[", units, [labels for labels, _ in regions])
     entries = [
-        _entry(layout, number, labels, choices, cluster, strategy)
-        for number, (labels, strategy) in enumerate(regions)
+        _entry(layout, name, labels, choices, cluster, strategy)
+        for name, (labels, strategy) in zip(names, regions, strict=True)
     ]
     document = {**({layout.cluster: cluster} if layout.cluster else cluster)}
     if entries:
@@ -121,9 +127,37 @@ def _document(graph: RuleGraph, key: str, table: list[Taken]) -> dict[str, Any] 
 
 
 def _strategy(graph: RuleGraph, key: str, labels: Labels) -> Strategy:
+    return strategy_of(graph, key, _roots(labels), configured=True)
+
+
+def _roots(labels: Labels) -> dict[str, Any]:
     said = {name: value for name, value in labels.items() if value is not None}
-    roots = {"node": {"labels": said, "annotations": {}, "name": ""}}
-    return strategy_of(graph, key, roots, configured=True)
+    return {"node": {"labels": said, "annotations": {}, "name": ""}}
+
+
+def _names(graph: RuleGraph, entry: str, units: Sequence[Unit], regions: Sequence[Labels]) -> list[str]:
+    """The names of entries, no two the same: of the entry that policies were imported from, else of the labels."""
+    imported = {unit: found["name"] for unit in units if (found := _ENTRY.match(_below(entry, unit)))}
+    names: list[str] = []
+    for labels in regions:
+        named = {
+            name
+            for unit, name in imported.items()
+            if unit in graph.matches and graph.selection(unit).holds(_roots(labels))
+        }
+        words = [value for value in labels.values() if value is not None and value != _OTHER]
+        stem = named.pop() if len(named) == 1 else "-".join(words) or "others"
+        free = (f"{stem}-{number}" for number in range(1, len(regions) + 1))
+        names.append(stem if stem not in names else next(name for name in free if name not in names))
+    return names
+
+
+def _below(entry: str, unit: Unit) -> str:
+    """What follows the place of entries in the source of a policy; empty where it was not imported from one."""
+    metadata = unit.document.data["metadata"]
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    source = str(annotations.get(SOURCE, "")) if isinstance(annotations, Mapping) else ""
+    return source.removeprefix(entry) if source.startswith(entry) else ""
 
 
 def _common(shape: Fields, cluster: Strategy, others: Sequence[Strategy]) -> dict[str, Any]:
@@ -174,7 +208,7 @@ def _regions(
 
 def _entry(
     layout: Layout,
-    number: int,
+    entry: str,
     labels: Labels,
     choices: Mapping[str, list[str | None]],
     cluster: Strategy,
@@ -195,11 +229,10 @@ def _entry(
         selector["matchLabels"] = plain
     if expressions:
         selector["matchExpressions"] = expressions
-    words = "-".join(str(value) for value in plain.values()) or "others"
     differing = _differing(layout.strategy, cluster, strategy)
     if BANDWIDTH in layout.strategy.fields and BANDWIDTH in strategy:
         differing[BANDWIDTH] = strategy[BANDWIDTH]
-    return {"name": f"{number}-{words}", "nodeSelector": selector, **differing}
+    return {"name": entry, "nodeSelector": selector, **differing}
 
 
 def _differing(shape: Fields, base: Strategy, over: Strategy) -> dict[str, Any]:

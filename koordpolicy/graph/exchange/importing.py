@@ -8,6 +8,7 @@ from typing import Any, Final
 from koordpolicy.algorithms.colocation import colocation
 from koordpolicy.algorithms.strategy_checks import outside
 from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.exchange.documents import Imported, Taken, import_document
 from koordpolicy.graph.exchange.profiles import KIND as PROFILE
 from koordpolicy.graph.exchange.profiles import import_profile
@@ -26,6 +27,7 @@ from koordpolicy.model.slo_config import (
     Strategy,
     read_document,
 )
+from koordpolicy.model.slo_unknown import unknown_keys
 
 _NOT_TAKEN: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -55,7 +57,9 @@ def import_objects(objects: Iterable[Mapping[str, Any]], graph: RuleGraph) -> Im
             for config in _scheduler_configs(name, obj.get("data") or {}):
                 result.add(import_scheduler(config, graph))
         elif kind in _NOT_TAKEN:
-            result.table.append(Taken(f"{kind}/{name}" if name else kind, reason=_NOT_TAKEN[kind]))
+            result.table.append(
+                Taken(f"{kind}/{name}" if name else kind, reason=_NOT_TAKEN[kind], keeps=True)
+            )
     return result
 
 
@@ -84,7 +88,15 @@ def import_config(data: Mapping[str, str], graph: RuleGraph, precedence: int = 0
             result.table.append(Taken(key, reason="it is `null`, over which Koordinator ends"))
             continue
         result.add(import_text(key, document or ConfigDocument(), defaults_of(graph, key), precedence))
+        result.table.extend(_unknown(key, text) if text else ())
     return result
+
+
+def _unknown(key: str, text: str) -> Iterator[Taken]:
+    for place, known in unknown_keys(key, text):
+        close = nearest(place.rpartition(".")[2], known)
+        meant = f"; did you mean `{close}`?" if close else ""
+        yield Taken(place, reason=f"Koordinator knows no such field, and passes over it{meant}")
 
 
 def import_text(key: str, document: ConfigDocument, defaults: Strategy, precedence: int = 0) -> Imported:

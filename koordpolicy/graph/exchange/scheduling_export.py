@@ -224,7 +224,9 @@ class _Writer:
             return None
 
     def _left(self, field: str, reason: str) -> None:
-        self.table.append(Taken(f"{self.target}.{field}", reason=reason))
+        name = f"{self.target}.{field}"
+        rules = self.graph.decision(name).rules if name in self.graph else ()
+        self.table.append(Taken(name, reason=reason, layer=rules[0].layer if rules else ""))
 
 
 def _only(enabled: list[dict[str, Any]]) -> dict[str, Any]:

@@ -49,6 +49,31 @@ def document(key: str, random: Random) -> dict[str, Any]:
     return {**written, layout.entries: entries} if entries else written
 
 
+def with_unknown_keys(value: Any, at: str, random: Random, share: float = 0.4) -> tuple[Any, set[str]]:
+    """A document with keys that no field is called, in objects of fields, and their places; open mappings stay."""
+    places: set[str] = set()
+    if isinstance(value, list):
+        pairs = [with_unknown_keys(one, f"{at}[{number}]", random) for number, one in enumerate(value)]
+        return [one for one, _ in pairs], set().union(*(more for _, more in pairs))
+    if not isinstance(value, dict):
+        return value, places
+    result: dict[str, Any] = {}
+    for name, one in value.items():
+        if name in _OPEN:
+            result[name] = one
+            continue
+        result[name], more = with_unknown_keys(one, f"{at}.{name}", random)
+        places |= more
+    if random.random() < share:
+        result["bogus"] = random.choice((1, "text", {"enable": True}, [1], True))
+        places.add(f"{at}.bogus")
+    return result, places
+
+
+_OPEN = ("nodeSelector", "schedFeatures", "ratioModel", "resourceAmplificationRatio")
+"""Mappings whose keys are not fields."""
+
+
 def strategy(shape: Fields, random: Random, share: float) -> dict[str, Any]:
     """Some of the fields."""
     return {

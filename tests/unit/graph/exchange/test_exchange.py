@@ -165,6 +165,100 @@ def test_what_cannot_be_taken_is_told() -> None:
     }
 
 
+def test_what_is_not_written_is_not_told_as_written() -> None:
+    data = {"system-config": '{"clusterStrategy": {"minFreeKbytesFactor": 100}}', "colocation-config": "{}"}
+    sources = {row.source for row in import_config(data, graph()).table}
+    assert 'system-config.clusterStrategy.totalNetworkBandwidth (absent: "0")' in sources
+    assert "colocation-config.enable (absent: false)" in sources
+    assert not {"system-config.clusterStrategy.totalNetworkBandwidth", "colocation-config.enable"} & sources
+
+
+@pytest.mark.parametrize("seed", range(40, 46))
+def test_keys_that_nobody_knows_are_told_one_by_one_and_change_nothing(seed: int) -> None:
+    random = Random(seed)
+    data = configurations.data(random)
+    strange, places = {}, set()
+    for key, text in data.items():
+        document, more = configurations.with_unknown_keys(json.loads(text), key, random)
+        strange[key] = json.dumps(document)
+        places |= more
+    before, after = import_config(data, graph()), import_config(strange, graph())
+    assert after.documents == before.documents
+    told = [row for row in after.table if row not in before.table]
+    assert len(places) > 5
+    assert {row.source for row in told} == places
+    assert all("knows no such field" in row.reason for row in told)
+
+
+def test_a_misspelt_key_is_told_what_is_near() -> None:
+    entry = {
+        "name": "web",
+        "nodeSelector": {},
+        "cpuReclaimThresholdPercnt": 40,
+        "CPUReclaimThresholdPercent": 50,
+    }
+    table = import_config({COLOCATION: json.dumps({"nodeConfigs": [entry]})}, graph()).table
+    assert [(row.source, row.reason.partition(";")[2]) for row in table if row.reason] == [
+        (
+            f"{COLOCATION}.nodeConfigs[0].cpuReclaimThresholdPercnt",
+            " did you mean `cpuReclaimThresholdPercent`?",
+        )
+    ]
+
+
+OWN = (
+    # kind, spec, what is told to stay behind
+    (
+        "Overcommit",
+        {"resource": "batch", "cpu": {"cel": "node.capacity.cpu * percent(10)"}},
+        "Overcommit/batch.cpu",
+    ),
+    ("Overcommit", {"resource": "mid", "memory": "1Gi"}, "Overcommit/mid.memory"),
+    ("CPUSuppress", {"target": {"cel": "node.capacity.cpu * percent(50)"}}, "CPUSuppress.target"),
+    ("CPUSuppress", {"parameters": {"threshold": "50%"}}, ""),
+    ("CPUSuppress", {"interval": "5s"}, "CPUSuppress.interval"),
+    ("SystemTuning", {"networkBandwidth": "10G"}, ""),
+    ("AdmissionRule", {"require": {"cel": "pod.name != ''"}, "message": "x"}, "AdmissionRule/own"),
+    ("SchedulingProfile", {"schedulerName": "own", "sampling": "50%"}, "SchedulingProfile/own"),
+)
+
+
+@pytest.mark.parametrize(("kind", "spec", "left"), OWN)
+@pytest.mark.parametrize("match", [None, {"nodes": {"matchLabels": {"pool": "web"}}}])
+def test_what_is_said_beyond_the_configuration_is_told(
+    kind: str, spec: dict[str, Any], left: str, match: dict[str, Any] | None
+) -> None:
+    if match is not None and kind in ("AdmissionRule", "SchedulingProfile"):
+        return
+    policy = {
+        "apiVersion": "koordpolicy.io/v1alpha1",
+        "kind": kind,
+        "metadata": {"name": "own"},
+        "spec": {**spec, **({"match": match} if match else {})},
+    }
+    table = export(graph(policy), NAMESPACE).table
+    told = [row.source.partition(" ")[0] for row in table if row.reason and not row.layer]
+    assert told == ([left] if left else [])
+
+
+def test_entries_keep_their_names() -> None:
+    document = {
+        "nodeStrategies": [
+            {"name": "Front End", "nodeSelector": {"matchLabels": {"pool": "web"}}, "policy": "auto"},
+            {
+                "name": "spare",
+                "nodeSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]},
+                "policy": "none",
+            },
+        ]
+    }
+    policies = taken({"cpu-burst-config": json.dumps(document)}).documents
+    written = documents(export(graph(*policies), NAMESPACE).objects[0])["cpu-burst-config"]
+    names = [one["name"] for one in written["nodeStrategies"]]
+    assert "Front End" in names
+    assert len(set(names)) == len(names)
+
+
 PROFILE = {
     "apiVersion": "config.koordinator.sh/v1alpha1",
     "kind": "ClusterColocationProfile",
