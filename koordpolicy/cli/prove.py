@@ -85,6 +85,7 @@ def _plain(one: JudgedInvariant) -> dict[str, Any]:
         "decisions": {name: str(key) for name, key in one.invariant.decisions.items()},
         "facts": dict(one.facts),
         "values": dict(one.values),
+        "failed": one.failed or None,
         "unanswered": list(one.unanswered),
         "why": one.verdict.why if isinstance(one.verdict, GaveUp) else None,
         "file": one.invariant.span.file,
@@ -100,11 +101,15 @@ def _lines(judged: Sequence[JudgedInvariant], left: Sequence[str], width: int) -
             yield from _wrapped(one.invariant.meaning, width)
         yield from _wrapped(one.invariant.text, width)
         if isinstance(one.verdict, Counterexample):
+            if one.failed:
+                yield from _wrapped(one.failed, width)
             yield from _wrapped(", ".join(f"{name} is {value}" for name, value in one.values.items()), width)
             yield from _wrapped("with " + ", ".join(telling(one.facts)), width)
             yield f"          {safe(place(one.invariant.span))}"
         elif isinstance(one.verdict, GaveUp):
             yield from _wrapped(f"no input was found that violates it; {one.verdict.why}", width)
+        elif one.idle:
+            yield from _wrapped("of nothing: no input that there can be meets `where`", width)
         elif nothing := one.unanswered:
             names = ", ".join(f"decisions.{name}" for name in nothing)
             yield from _wrapped(f"of nothing: {names} has no answer on any input tried", width)

@@ -9,7 +9,9 @@ INVARIANTS: tuple[Code, ...] = (
         "invariant does not hold",
         explanation="""
             An `Invariant` says what must hold of decisions on every input there can be. An input was found on which it
-            does not; the engine was asked, so this is what the policies would do. The help names the facts of the input.
+            does not; the engine was asked, so this is what the policies would do. The help names the facts of the input. Where
+            `require` or `where` has no value although the decisions that it reads have one, as of a key that a map has not,
+            that is a violation, too. Overflows count only of amounts that clusters have, as for KP217.
             """,
         why="A cluster will be in that state one day, and nobody looks at the formula then.",
         example="""
@@ -94,7 +96,7 @@ INVARIANTS: tuple[Code, ...] = (
         "invariant that says nothing",
         severity=Severity.WARNING,
         explanation="""
-            What an Invariant requires is true whatever is decided, or its `where` leaves no input.
+            What an Invariant requires is true whatever is decided, or its `where` leaves no input that there can be.
             """,
         why="""
             It is proved at once, and shows nothing of any decision.

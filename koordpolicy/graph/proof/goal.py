@@ -9,7 +9,7 @@ from koordpolicy.graph.proof.verdict import Records
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.language.cel.lower.row import RowProgram
+from koordpolicy.language.cel.lower.row import RowProgram, compile_row
 from koordpolicy.language.cel.types import BOOL
 
 
@@ -91,11 +91,31 @@ TRUE = constant(BOOL, True)
 
 
 @dataclass(frozen=True)
-class Fails:
-    """A condition is false. Where it has no value, nothing is said, so that is none of its failures.
+class Valued:
+    """When it counts that an expression has no value: where all of `parts` have one, and `usual` is true."""
 
-    With `given` only inputs count on which that is true, too; `test` is its program. `prepare` makes of what is drawn an
-    input that may fit.
+    parts: tuple[ir.Node, ...]
+    usual: ir.Node
+    program: RowProgram
+
+    @classmethod
+    def made(cls, roots: Sequence[str], parts: Sequence[ir.Node], usual: ir.Node) -> "Valued":
+        """With the program that finds it out: all parts by number, and `usual`."""
+        asked = {**{str(at): part for at, part in enumerate(parts)}, "usual": usual}
+        return cls(tuple(parts), usual, compile_row(roots, asked))
+
+    def counts(self, records: Records) -> bool:
+        """Whether the engine finds all values there."""
+        found = self.program.call(*arguments(self.program.roots, records))
+        return found["usual"] is True and not any(isinstance(one, CelError) for one in found.values())
+
+
+@dataclass(frozen=True)
+class Fails:
+    """A condition is false, or has no value where that counts: never, unless `valued` says when.
+
+    With `given` only inputs count on which that is true, too, or has no value where `given_valued` says that this counts;
+    `test` is its program. `prepare` makes of what is drawn an input that may fit.
     """
 
     condition: ir.Node
@@ -103,6 +123,8 @@ class Fails:
     given: ir.Node | None = None
     test: RowProgram | None = None
     prepare: Callable[[Records], Records] | None = None
+    valued: Valued | None = None
+    given_valued: Valued | None = None
 
     @property
     def expressions(self) -> tuple[ir.Node, ...]:
@@ -117,13 +139,16 @@ class Fails:
         return records if self.prepare is None else self.prepare(records)
 
     def met(self, records: Records) -> bool:
-        """Whether the engine finds it false."""
+        """Whether the engine finds it false, or without the value that it should have."""
         try:
             if self.test is not None and self.test.call(*arguments(self.test.roots, records)) is not True:
                 return False
+        except CelError:
+            return self.given_valued is not None and self.given_valued.counts(records)
+        try:
             return self.program.call(*arguments(self.program.roots, records)) is False
         except CelError:
-            return False
+            return self.valued is not None and self.valued.counts(records)
 
 
 def arguments(roots: Sequence[str], records: Mapping[str, Any]) -> list[Any]:

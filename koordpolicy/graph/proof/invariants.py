@@ -9,15 +9,16 @@ from koordpolicy.graph.analysis.facts import bounds_of, fact_at
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.invariants import BEFORE, DECISIONS, RAISED, Invariant
 from koordpolicy.graph.proof.digest import digest_of
-from koordpolicy.graph.proof.goal import Fails
+from koordpolicy.graph.proof.goal import Fails, Valued
 from koordpolicy.graph.proof.inputs import inputs
 from koordpolicy.graph.proof.solve import Named, decide
-from koordpolicy.graph.proof.verdict import ProofBudget, Records, Verdict
+from koordpolicy.graph.proof.verdict import ProofBudget, Proved, Records, Verdict
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.failing.ranges import AMOUNT
 from koordpolicy.language.cel.fold import fold
-from koordpolicy.language.cel.ir_walk import rewrite, substitute
+from koordpolicy.language.cel.ir_walk import refs_of, rewrite, substitute, walk
 from koordpolicy.language.cel.lower.row import compile_row
 from koordpolicy.language.cel.types import BOOL, STRING
 from koordpolicy.language.cel.values import Duration, Timestamp
@@ -37,10 +38,18 @@ class Question:
     told: Mapping[str, ir.Node]
     roots: tuple[str, ...]
 
+    def valued(self, written: ir.Node, whole: ir.Node) -> Valued:
+        """When it counts that `written` fails, which is `whole` with decisions put in: where those that it reads have values.
+
+        Of amounts beyond what clusters have, no overflow counts: it is foreseen nowhere.
+        """
+        parts = [value for name, value in self.told.items() if tuple(name.split(".", 1)) in refs_of(written)]
+        return Valued.made(self.roots, parts, _usual(whole))
+
     @property
     def key(self) -> str:
         """A digest of what is asked: equal questions have equal answers."""
-        trees = [self.condition, *([] if self.given is None else [self.given])]
+        trees = [self.condition, *([] if self.given is None else [self.given]), *self.told.values()]
         return digest_of(trees)
 
     def values(self, records: Records) -> dict[str, object]:
@@ -75,7 +84,34 @@ def prove(asked: Question, named: Named, budget: ProofBudget) -> Verdict:
     program = compile_row(asked.roots, asked.condition)
     test = None if asked.given is None else compile_row(asked.roots, asked.given)
     prepare = _preparing(asked.invariant.raised) if asked.invariant.raised else None
-    return decide(Fails(asked.condition, program, asked.given, test, prepare), named, budget)
+    invariant = asked.invariant
+    valued = asked.valued(invariant.require, asked.condition)
+    where = (
+        None if invariant.where is None or asked.given is None else asked.valued(invariant.where, asked.given)
+    )
+    goal = Fails(asked.condition, program, asked.given, test, prepare, valued, where)
+    return decide(goal, named, budget)
+
+
+def failure(asked: Question, records: Records) -> tuple[str, str] | None:
+    """What of an invariant has no value on an input, `where` or `require`, and of what it fails; None where both have one."""
+    for name, whole in (("where", asked.given), ("require", asked.condition)):
+        if whole is not None:
+            try:
+                compile_row(asked.roots, whole).call(*(records.get(root, {}) for root in asked.roots))
+            except CelError as error:
+                return name, error.message
+    return None
+
+
+def is_asked_of_nothing(asked: Question, named: Named, budget: ProofBudget) -> bool:
+    """Whether no input that there can be meets what is given, so that whatever is required is proved."""
+    if asked.given is None:
+        return False
+    unmet = ir.Call(BOOL, "!_(bool)", (asked.given,))
+    program = compile_row(asked.roots, unmet)
+    prepare = _preparing(asked.invariant.raised) if asked.invariant.raised else None
+    return isinstance(decide(Fails(unmet, program, prepare=prepare), named, budget), Proved)
 
 
 def unanswered(asked: Question) -> tuple[str, ...]:
@@ -94,6 +130,28 @@ def unanswered(asked: Question) -> tuple[str, ...]:
 
 
 _MOST_TRIED: Final = 400
+
+
+def _usual(whole: ir.Node) -> ir.Node:
+    """That all numbers which an expression reads from records are what clusters have."""
+    parts: list[ir.Node] = []
+    for part in dict.fromkeys(walk(whole)):
+        if (
+            not isinstance(part, ir.Field)
+            or not isinstance(part.base, ir.Var)
+            or part.base.local
+            or part.type.name != "int"
+        ):
+            continue
+        for operator, end in (("_<=_", AMOUNT[1]), ("_>=_", AMOUNT[0])):
+            within = ir.Call(BOOL, f"{operator}(int,int)", (part, constant(part.type, int(end))))
+            absent = ir.Call(BOOL, "!_(bool)", (ir.HasField(BOOL, part.base, (part.path,)),))
+            fact = fact_at(part.base.name, part.path)
+            missing = fact is not None and fact.may_be_missing
+            parts.append(ir.Or(BOOL, (absent, within)) if missing else within)
+    if not parts:
+        return constant(BOOL, True)
+    return parts[0] if len(parts) == 1 else ir.And(BOOL, tuple(parts))
 
 
 def _value(graph: RuleGraph, name: str) -> ir.Node:

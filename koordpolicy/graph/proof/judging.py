@@ -5,13 +5,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from koordpolicy.diagnostics import Diagnostics, Severity, Span
+from koordpolicy.graph.analysis.outcome import outcome
 from koordpolicy.graph.decide import parameter_key, rules_behind
 from koordpolicy.graph.diff.compare import known_texts
 from koordpolicy.graph.diff.words import value_text
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.invariants import Invariant
 from koordpolicy.graph.proof.examples import facts_within, telling
-from koordpolicy.graph.proof.invariants import Question, prove, question, unanswered
+from koordpolicy.graph.proof.invariants import (
+    Question,
+    failure,
+    is_asked_of_nothing,
+    prove,
+    question,
+    unanswered,
+)
 from koordpolicy.graph.proof.verdict import Counterexample, GaveUp, ProofBudget, Proved, Verdict
 from koordpolicy.graph.reads import shown_value
 from koordpolicy.language.cel.errors import CelError
@@ -24,7 +32,8 @@ Proofs = MutableMapping[str, str]
 class JudgedInvariant:
     """What became of one invariant, and what was `asked`.
 
-    Where it is violated, `facts` and `values` are those of the example, as text.
+    Where it is violated, `facts` and `values` are those of the example, as text; `failed` says what of the invariant has
+    no value there, if that is how it is violated. One that is proved is `idle` where it is asked of no input.
     """
 
     invariant: Invariant
@@ -32,6 +41,8 @@ class JudgedInvariant:
     asked: Question
     facts: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
+    failed: str = ""
+    idle: bool = False
 
     @property
     def unanswered(self) -> tuple[str, ...]:
@@ -54,13 +65,24 @@ def judge(
         asked = question(graph, invariant, before)
         key = asked.key
         if key in proofs:
-            yield JudgedInvariant(invariant, Proved(), asked)
+            idle = is_asked_of_nothing(asked, named, budget)
+            yield JudgedInvariant(invariant, Proved(), asked, idle=idle)
             continue
         verdict = prove(asked, named, budget)
         if isinstance(verdict, Proved):
             proofs[key] = invariant.name
         facts, values = _told(asked, verdict) if isinstance(verdict, Counterexample) else ({}, {})
-        yield JudgedInvariant(invariant, verdict, asked, facts, values)
+        failed = _failed(asked, verdict) if isinstance(verdict, Counterexample) else ""
+        idle = isinstance(verdict, Proved) and is_asked_of_nothing(asked, named, budget)
+        yield JudgedInvariant(invariant, verdict, asked, facts, values, failed, idle)
+
+
+def _failed(asked: Question, found: Counterexample) -> str:
+    failed = failure(asked, found.records)
+    if failed is None:
+        return ""
+    part, why = failed
+    return f"the requirement fails: {why}" if part == "require" else f"`where` fails: {why}"
 
 
 def _told(asked: Question, found: Counterexample) -> tuple[dict[str, str], dict[str, str]]:
@@ -79,7 +101,7 @@ def _value(asked: Question, name: str, value: Any) -> str:
 
 
 def findings_of(judged: Iterator[JudgedInvariant], graph: RuleGraph, own: str) -> Diagnostics:
-    """KP801 for what does not hold, KP802 for what is neither proved nor refuted.
+    """KP801 for what does not hold, KP802 for what is neither proved nor refuted, KP804 for what is asked of no input.
 
     Of what packs say, the `own` layer is warned, where it changes what was said of.
     """
@@ -89,6 +111,7 @@ def findings_of(judged: Iterator[JudgedInvariant], graph: RuleGraph, own: str) -
         match one.verdict:
             case Counterexample():
                 values = ", ".join(f"`{name}` is {value}" for name, value in one.values.items())
+                values = f"{one.failed}; {values}" if one.failed else values
                 found.add(
                     "KP801",
                     span,
@@ -104,7 +127,20 @@ def findings_of(judged: Iterator[JudgedInvariant], graph: RuleGraph, own: str) -
                     help=f"no input was found that violates it either; gave up: {why}",
                     severity=Severity.WARNING,
                 )
+            case _ if one.idle and one.invariant.layer == own and not _is_seen_idle(one.invariant):
+                found.add(
+                    "KP804",
+                    span,
+                    f"the invariant `{one.invariant.name}` is asked of no input",
+                    help="loosen `where`: no input that there can be meets it",
+                    severity=Severity.WARNING,
+                )
     return found
+
+
+def _is_seen_idle(invariant: Invariant) -> bool:
+    """Whether the compiler has said that no input meets `where`."""
+    return invariant.where is not None and outcome(invariant.where) is False
 
 
 def _place(invariant: Invariant, graph: RuleGraph, own: str) -> tuple[Span, bool]:

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 import z3
 
 from koordpolicy.graph.proof.encode import Encoder, TooLarge
-from koordpolicy.graph.proof.goal import Fails, Goal
+from koordpolicy.graph.proof.goal import Fails, Goal, Valued
 from koordpolicy.graph.proof.implied import with_implied
 from koordpolicy.graph.proof.merging import merged
 from koordpolicy.graph.proof.reads import reads_of
@@ -151,6 +151,14 @@ class _Question:
         given = None if goal.given is None else inline_binds(goal.given)
         if given is not None:
             trees.append(given)
+        valued, given_valued = (goal.valued, goal.given_valued) if isinstance(goal, Fails) else (None, None)
+        plain = {
+            id(one): [inline_binds(tree) for tree in (one.usual, *one.parts)]
+            for one in (valued, given_valued)
+            if one is not None
+        }
+        trees += (tree for one in plain.values() for tree in one)
+        self._plain = plain
         reads = reads_of(trees)
         table = number(trees)
         numbers = frozenset(table.of(node) for node in hidden)
@@ -164,6 +172,8 @@ class _Question:
             held = self.encoder.outcome(given)
             if isinstance(held.value, Bool):
                 self.formula = both(self.formula, no(held.err), no(held.null), held.value.term)
+            if given_valued is not None:
+                self.formula = either(self.formula, both(held.err, self._counts(given_valued)))
         self.solver.add(*self.encoder.facts, self.formula)
 
     def _wanted(self, goal: Goal, left: ir.Node, right: ir.Node) -> Formula:
@@ -172,8 +182,17 @@ class _Question:
             if not isinstance(outcome.value, Bool):
                 self.encoder.gap("a condition of an unknown type")
                 return no(outcome.err)
-            return both(no(outcome.err), no(outcome.null), no(outcome.value.term))
+            false = both(no(outcome.err), no(outcome.null), no(outcome.value.term))
+            if goal.valued is None:
+                return false
+            return either(false, both(outcome.err, self._counts(goal.valued)))
         return unlike(outcome, self.encoder.outcome(right))
+
+    def _counts(self, valued: Valued) -> Formula:
+        """That all parts have values, and amounts are usual."""
+        usual, *parts = map(self.encoder.outcome, self._plain[id(valued)])
+        known = usual.value.term if isinstance(usual.value, Bool) else no(usual.err)
+        return both(no(usual.err), known, *(no(part.err) for part in parts))
 
     def is_refuted_plainly(self, work: int) -> bool:
         """Whether the formula can never hold, whatever products of unknowns come to."""

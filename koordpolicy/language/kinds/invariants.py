@@ -33,7 +33,8 @@ class InvariantSpec(Spec):
         str,
         Cel(
             "What must hold: true or false, over `decisions.<name>` and the facts that these decisions may read. Where a "
-            "decision has no answer, nothing is asked.",
+            "decision has no answer, nothing is asked. An error in it is a violation, as one in `where` is: guard what may be "
+            "missing, as everywhere.",
             roots=frozenset(),
         ),
     ]
