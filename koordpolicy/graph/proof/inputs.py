@@ -5,13 +5,14 @@ Nothing is claimed here. Whoever uses an input asks both graphs.
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 from koordpolicy.graph.analysis.example import example
 from koordpolicy.graph.analysis.region import EVERYTHING, Box, boxes
-from koordpolicy.graph.proof.situations import Situation, situations
+from koordpolicy.graph.proof.moments import moments_of
+from koordpolicy.graph.proof.situations import USUAL_MOMENT, Situation, at_moment, situations
 from koordpolicy.graph.proof.validity import repaired
 from koordpolicy.graph.samples import fill
 from koordpolicy.language.cel import ir
@@ -19,10 +20,11 @@ from koordpolicy.language.cel.ir_walk import walk
 from koordpolicy.language.facts import ROOTS
 
 MOST_INPUTS = 600
-"""Inputs tried for one decision."""
+"""Inputs tried for one decision, those at moments of their own beside them."""
 
 _MOST_REGIONS = 40
 _MOST_EDGES = 40
+_MOST_AT_MOMENTS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +48,29 @@ class Input:
 def inputs(*expressions: ir.Node, moment: int | None = None) -> Iterator[Input]:
     """At most `MOST_INPUTS` inputs: first each region that a rule matches, in every situation, then its boundaries.
 
-    They take place at `moment`, in nanoseconds since 1970.
+    They take place at `moment`, in nanoseconds since 1970. In between come the regions on days and at hours that the
+    expressions tell apart.
     """
     regions = [EVERYTHING, *_distinct(_regions(expressions))][: _MOST_REGIONS + 1]
     edges = _distinct(_edges(expressions))[:_MOST_EDGES]
-    yield from islice(_all(regions, edges, moment), MOST_INPUTS)
+    usual = [made for situation in situations(moment) for region in regions for made in _within(region, situation)]
+    yield from usual[:MOST_INPUTS]
+    yield from islice(_at_moments(expressions, regions, moment), _MOST_AT_MOMENTS)
+    yield from islice(_at_edges(regions, edges, moment), max(0, MOST_INPUTS - len(usual)))
 
 
-def _all(regions: list[Box], edges: list[Box], moment: int | None) -> Iterator[Input]:
-    for situation in situations(moment):
+def _at_moments(
+    expressions: tuple[ir.Node, ...], regions: list[Box], moment: int | None
+) -> Iterator[Input]:
+    """The first situation on other days and at other hours."""
+    usual = situations(moment)[0]
+    for other in moments_of(expressions, USUAL_MOMENT if moment is None else moment):
         for region in regions:
-            yield from _within(region, situation)
+            for made in _within(region, at_moment(usual, other)):
+                yield replace(made, bent=made.bent + 1)
+
+
+def _at_edges(regions: list[Box], edges: list[Box], moment: int | None) -> Iterator[Input]:
     for situation in situations(moment):
         for region in regions:
             for edge in edges:

@@ -38,11 +38,15 @@ _RESOURCES: Final = ("cpu", "memory")
 class Pools:
     """Draws values of facts for expressions with these reads; `named` are texts that facts are known to have.
 
-    `named` maps (record, path) to texts, such as the names of QoS classes.
+    `named` maps (record, path) to texts, such as the names of QoS classes. Those that are `ordinary` have amounts of
+    everyday size alone, and texts that say something.
     """
 
-    def __init__(self, reads: Reads, named: Mapping[tuple[str, str], Iterable[str]]) -> None:
+    def __init__(
+        self, reads: Reads, named: Mapping[tuple[str, str], Iterable[str]], *, ordinary: bool = False
+    ) -> None:
         self.reads = reads
+        self._ordinary = ordinary
         self._named = {place: tuple(texts) for place, texts in named.items()}
         self._pools: dict[tuple[str, str], list[Any]] = {}
         self._sizes = sorted(
@@ -63,7 +67,7 @@ class Pools:
         pool = self._pools.get((root, path))
         if pool is None:
             pool = self._pools[root, path] = list(self._pool(root, path, kind))
-        if pool and rng.share() < 0.85:
+        if pool and (self._ordinary or rng.share() < 0.85):
             # What stands first in a pool is what the expressions name.
             return pool[min(rng.below(len(pool)), rng.below(len(pool)))]
         return self._any(rng, root, path, kind)
@@ -111,7 +115,11 @@ class Pools:
             case "int" | "uint":
                 low, high = bounds_of(root, plain, kind)
                 made = UInt if kind.name == "uint" else int
-                numbers = (*self._numbers, *_USUAL.get(kind.unit, _USUAL[None]), *_SIGNED)
+                usual = _USUAL.get(kind.unit, _USUAL[None])
+                if self._ordinary:
+                    low, high = max(low, 0), min(high, 2 * max(usual))
+                    usual = tuple(number for number in usual if number != 1) + (0,)
+                numbers = (*self._numbers, *usual, *_SIGNED)
                 yield from (made(n) for n in dict.fromkeys(numbers) if low <= n <= high)
             case "double":
                 low, high = bounds_of(root, plain, kind)
@@ -125,7 +133,8 @@ class Pools:
                         *self._named.get((record_of(root), plain), ()),
                         *USUAL_TEXTS.get((record_of(root), plain), ()),
                     )
-                    yield from dict.fromkeys((*self._texts[:20], *usual, *self._texts))
+                    texts = dict.fromkeys((*self._texts[:20], *usual, *self._texts))
+                    yield from (text for text in texts if text or not self._ordinary)
             case "google.protobuf.Duration":
                 low, high = bounds_of(root, plain, kind)
                 yield from (Duration(n) for n in self._spans() if low <= n <= high)

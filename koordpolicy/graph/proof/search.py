@@ -1,6 +1,6 @@
 """Directed search: everyday inputs, values that the expressions name, and steps towards the edge of a comparison."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeAlias
@@ -57,12 +57,12 @@ class Search:
             if self._meets(records):
                 yield records
 
-    def drawn(self, most: int) -> Records | None:
-        """An input among so many that are drawn at random."""
+    def drawn(self, most: int, wanted: Callable[[Records], bool] | None = None) -> Records | None:
+        """An input among so many that are drawn at random; only one that is `wanted`."""
         bases = self._bases()
         for _ in range(most):
             records = self.goal.prepared(self.change(self.rng.choice(bases)))
-            if self._meets(records):
+            if (wanted is None or wanted(records)) and self._meets(records):
                 return records
         return None
 

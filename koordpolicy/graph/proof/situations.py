@@ -126,6 +126,29 @@ node:
   load: {cpu: 59, memory: 236Gi}
 """
 
+_WITH_ENDED_PODS = """
+node:
+  pods:
+    - name: ended
+      namespace: default
+      qos: LS
+      qosLabel: LS
+      band: prod
+      priority: 9500
+      kubernetesQoS: Burstable
+      active: false
+      request: {cpu: 30, memory: 120Gi}
+    - name: ended-job
+      namespace: default
+      qos: BE
+      qosLabel: BE
+      band: batch
+      priority: 5500
+      kubernetesQoS: BestEffort
+      active: false
+      request: {cpu: 4, memory: 8Gi}
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Situation:
@@ -148,9 +171,16 @@ def situations(moment: int | None = None) -> tuple[Situation, ...]:
         Situation("a node half used", "a batch pod", _records(_HALF_USED, _ANOTHER_POD)),
         Situation("a node nearly idle", "a service's pod", _records(_HALF_USED, _NEARLY_IDLE)),
         Situation("a node nearly full", "a service's pod", _records(_HALF_USED, _NEARLY_FULL)),
+        Situation("a node with ended pods", "a service's pod", _records(_HALF_USED, _WITH_ENDED_PODS)),
         Situation("a node without measurements", "a pod that requests nothing", records_of({})),
     )
     return tuple(Situation(one.node, one.pod, _shifted(one.records, shift)) for one in found)
+
+
+def at_moment(situation: Situation, moment: int) -> Situation:
+    """The situation at another time: all its moments are as far from one another as they were."""
+    shift = moment - situation.records["now"].ns
+    return Situation(situation.node, situation.pod, _shifted(situation.records, shift))
 
 
 def _shifted(value: Any, shift: int) -> Any:

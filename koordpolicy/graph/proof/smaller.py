@@ -1,6 +1,7 @@
 """Examples made small: whatever need not be out of the ordinary is made ordinary again."""
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
 from typing import Any, Final
 
 from koordpolicy.graph.proof.verdict import Records
@@ -12,6 +13,8 @@ _MOST_ROUNDS: Final = 3
 _FEW: Final = 4
 _LONG: Final = 8
 """Characters of a text of which half may do; shorter ones are words as they are."""
+_MOST_PLACES: Final = 12
+"""Facts that differ from those of a situation, of which one or two are tried alone."""
 _DAY: Final = 86_400 * NANOS
 _PLENTY: Final = 10**15
 """Stands for numbers that nobody can write into a test."""
@@ -19,6 +22,7 @@ _PLENTY: Final = 10**15
 
 def smaller(records: Records, base: Records, keeps: Callable[[Records], bool]) -> Records:
     """The records as near to `base` and as plain as `keeps` permits; `keeps` holds of what is given back."""
+    records = _few_changed(records, base, keeps)
     for _ in range(_MOST_ROUNDS):
         before = records
         for changed in _steps(records, base):
@@ -32,6 +36,31 @@ def smaller(records: Records, base: Records, keeps: Callable[[Records], bool]) -
         if records is before:
             break
     return records
+
+
+def _few_changed(records: Records, base: Records, keeps: Callable[[Records], bool]) -> Records:
+    """The records with one or two facts of theirs over `base`, where that will do."""
+    places = [
+        (root, path)
+        for root, record in records.items()
+        for path in (record if isinstance(record, Mapping) else ("",))
+        if _held(records, root, path) != _held(base, root, path)
+    ]
+    for count in (1, 2) if len(places) <= _MOST_PLACES else ():
+        for chosen in combinations(places, count):
+            made = dict(base)
+            for root, path in chosen:
+                record = made.get(root) or {}
+                value = _held(records, root, path)
+                made[root] = {**record, path: value} if path else value
+            if keeps(made):
+                return made
+    return records
+
+
+def _held(records: Records, root: str, path: str) -> Any:
+    record = records.get(root)
+    return record.get(path) if path and isinstance(record, Mapping) else record
 
 
 def _cut(records: Records, root: str, path: str, keeps: Callable[[Records], bool]) -> Records:

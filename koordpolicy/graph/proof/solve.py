@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from koordpolicy.graph.proof.draws import Draws
+from koordpolicy.graph.proof.everyday import fits_its_node, is_ordinary
 from koordpolicy.graph.proof.goal import Differ, Goal
 from koordpolicy.graph.proof.pools import Pools
-from koordpolicy.graph.proof.reads import differing, reads_of
+from koordpolicy.graph.proof.reads import Reads, differing, reads_of
 from koordpolicy.graph.proof.search import Search
 from koordpolicy.graph.proof.smaller import smaller
 from koordpolicy.graph.proof.validity import is_valid
@@ -16,6 +17,9 @@ from koordpolicy.language.cel.constants import text_of
 
 Named = Mapping[tuple[str, str], Iterable[str]]
 """Texts that facts are known to have, by record and path: the names of classes and bands."""
+
+_ORDINARY: Final = 600
+"""Inputs of everyday size that are drawn before all others."""
 
 _FIRST: Final = 1_000
 """Inputs that are drawn before the solver is asked."""
@@ -36,10 +40,9 @@ def decide(
     seed = hashlib.sha256(
         "\n".join(map(str, (*reads.facts, *reads.integers, *map(text_of, reads.texts)))).encode()
     )
-    rng = Draws(seed.digest())
-    search = Search(goal, reads, Pools(reads, named), rng, moment)
-    first = next(search.everyday(), None) if everyday else None
-    found = first or search.drawn(_FIRST)
+    search = Search(goal, reads, Pools(reads, named), Draws(seed.digest()), moment)
+    found = next(search.everyday(), None) if everyday else None
+    found = found or ordinary(goal, reads, named, moment) or search.drawn(_FIRST)
     if found is None:
         # Z3 takes a tenth of a second to load: only what is left open needs it.
         from koordpolicy.graph.proof.solver import solve  # noqa: PLC0415
@@ -54,6 +57,13 @@ def decide(
             assert isinstance(answer, GaveUp)
             return answer
     return Counterexample(simplified(goal, found, search))
+
+
+def ordinary(goal: Goal, reads: Reads, named: Named, moment: int | None = None) -> Records | None:
+    """An input that meets the goal and that a cluster may well have; None where none was drawn, which proves nothing."""
+    seed = hashlib.sha256("\n".join(map(str, (*reads.facts, *reads.integers))).encode())
+    search = Search(goal, reads, Pools(reads, named, ordinary=True), Draws(seed.digest()), moment)
+    return search.drawn(_ORDINARY, lambda records: fits_its_node(records) and is_ordinary(records, reads))
 
 
 def simplified(goal: Goal, found: Records, search: Search) -> Records:
