@@ -54,7 +54,14 @@ def _decision(change: DecisionChange) -> dict[str, Any]:
         "meaning": change.meaning,
         "cause": change.cause or None,
         "edits": [_edit(one) for one in change.edits],
-        "effects": [{"decision": one.decision, "example": _example(one.example)} for one in change.effects],
+        "effects": [
+            {
+                "decision": one.decision,
+                "example": _example(one.example),
+                "also": None if one.also is None else _example(one.also),
+            }
+            for one in change.effects
+        ],
     }
 
 
@@ -80,6 +87,7 @@ def _example(example: Example) -> dict[str, Any]:
         "given": dict(example.given),
         **_answers(example.old, example.new),
         "moves": None if example.moves is None else _moves(example.moves),
+        "beyond": example.beyond or None,
     }
 
 

@@ -112,7 +112,7 @@ def _rows(change: DecisionChange) -> Iterator[str]:
     for edit in change.edits:
         yield _row(MARKS[edit.how], name, _scope(edit), *_pair(edit), _place(edit.span))
         if edit.also is not None:
-            yield _row("", "", _plain(f"and {_selected(edit.also)}"), *_answers(edit.also), "")
+            yield _also(edit.also)
         name = ""
     for effect in change.effects:
         shown = name if not change.edits else f"↳ {_code(effect.decision)}"
@@ -120,6 +120,14 @@ def _rows(change: DecisionChange) -> Iterator[str]:
         why = f"{why} {_selected(effect.example)}".strip()
         place = "" if change.edits else _plain(change.cause)
         yield _row("", shown, _plain(why), *_answers(effect.example), place)
+        if effect.also is not None:
+            yield _also(effect.also)
+
+
+def _also(example: Example) -> str:
+    """The row of another example of the same change: what a selector asked for, or else all that it has."""
+    why = _selected(example) or f"with {', '.join(telling(example))}"
+    return _row("", "", _plain(f"and {why}"), *_answers(example), "")
 
 
 def _scope(edit: Edit) -> str:
@@ -144,6 +152,7 @@ def _answers(example: Example) -> tuple[str, str]:
     old, new = example.old, example.new
     apart = distance(new.type, old.value, new.value) if old.error is None and new.error is None else ""
     moves = "" if example.moves is None else f"; {_plain(moves_text(example.moves))}"
+    moves += f"; {example.beyond}" if example.beyond else ""
     return _plain(told_text(old)), f"**{_plain(told_text(new))}**" + (f" ({apart})" if apart else "") + moves
 
 

@@ -151,9 +151,10 @@ def texts(edit: Edit) -> list[tuple[str, str]]:
 
 
 def outcome(example: Example, pair: str) -> str:
-    """The pair of answers, and on what, where that counts; then how far it moves elsewhere."""
+    """The pair of answers, and on what, where that counts; how far it moves elsewhere; that it was seen there alone."""
     text = pair if example.constant or not example.on else f"{pair} on {example.on}"
-    return text if example.moves is None else f"{text}; {moves_text(example.moves)}"
+    more = ("" if example.moves is None else moves_text(example.moves), example.beyond)
+    return "; ".join(part for part in (text, *more) if part)
 
 
 def telling(example: Example) -> list[str]:

@@ -134,9 +134,7 @@ class _Text:
             yield from self._expression(sign, line)
         if edit.example is not None:
             yield from self._facts(edit.example)
-        if edit.also is not None:
-            yield from self._wrapped("and " + outcome(edit.also, pair_text(edit.also.old, edit.also.new)), 4)
-            yield from self._facts(edit.also)
+        yield from self._also(edit.also)
         yield self._paint(f"      {safe(place(edit.span))}", _DIM)
 
     def _effect(self, effect: Effect, *, alone: bool) -> Iterator[str]:
@@ -144,6 +142,12 @@ class _Text:
         text = name + outcome(effect.example, pair_text(effect.example.old, effect.example.new))
         yield from self._wrapped(text, 4)
         yield from self._facts(effect.example)
+        yield from self._also(effect.also)
+
+    def _also(self, also: Example | None) -> Iterator[str]:
+        if also is not None:
+            yield from self._wrapped("and " + outcome(also, pair_text(also.old, also.new)), 4)
+            yield from self._facts(also)
 
     def _expression(self, sign: str, text: str) -> Iterator[str]:
         lines = textwrap.wrap(safe(text), self.shown.width - 8, break_long_words=False) or [""]

@@ -59,6 +59,7 @@ class Example:
     `constant` tells that the rules behind both answers are plain values, whatever the facts. `selecting` are paths
     of those facts that a selector or condition asked for which is another one in the other graph; they come first.
     `moves` tells of an amount how far it moves on other everyday inputs, where that is not the same on all.
+    `beyond` says of an input with amounts that no cluster has where alone such a difference was seen, "" of others.
     """
 
     on: str
@@ -69,6 +70,7 @@ class Example:
     selecting: tuple[str, ...] = ()
     given: Mapping[str, object] = field(default_factory=dict)
     moves: Moves | None = None
+    beyond: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,8 @@ class Edit:
     where there is no such rule.
     `example` is an input that the rule decides and on which the answers differ. Without one `gave_up` says why none
     was found, and is "" where it is proved that there is none. Where `was` is set, `example` is one that the rule
-    decides no longer and `also` one that it decides now, as far as there are both.
+    decides no longer and `also` one that it decides now, as far as there are both. Elsewhere `also` is an input on which
+    the answer goes the other way, where there is one: down where `example` goes up.
     """
 
     how: How
@@ -98,10 +101,14 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A decision that nobody edited, but that answers differently because of what it reads."""
+    """A decision that nobody edited, but that answers differently because of what it reads.
+
+    `also` is an input on which it goes the other way, where there is one.
+    """
 
     decision: str
     example: Example
+    also: Example | None = None
 
 
 @dataclass(frozen=True, slots=True)

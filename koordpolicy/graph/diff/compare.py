@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
 from koordpolicy.graph.decide import parameter_key
 from koordpolicy.graph.describe.answer import value_type
-from koordpolicy.graph.describe.decision import condition_of, unit_of, value_text
+from koordpolicy.graph.describe.decision import condition_of, unit_of
+from koordpolicy.graph.describe.decision import value_text as rule_text
 from koordpolicy.graph.diff.changes import (
     DecisionChange,
     Difference,
@@ -21,15 +22,19 @@ from koordpolicy.graph.diff.changes import (
     Open,
     Told,
 )
-from koordpolicy.graph.diff.deciding import Said, deciding, plain_fact, shown_fact
+from koordpolicy.graph.diff.deciding import Said, deciding, plain_fact, records_saying, shown_fact
 from koordpolicy.graph.diff.documents import changed_documents, changed_settings, renamed_documents
 from koordpolicy.graph.diff.moves import moves_of
+from koordpolicy.graph.diff.ways import Way, way_between, way_of
+from koordpolicy.graph.diff.words import value_text
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.proof import Counterexample, Differ, GaveUp, ProofBudget, Proved, Verdict, decide
+from koordpolicy.graph.proof.everyday import MOST_OF, beyond, is_ordinary, within_reason
 from koordpolicy.graph.proof.examples import texts_named_by
-from koordpolicy.graph.proof.inputs import Input, inputs
+from koordpolicy.graph.proof.inputs import Input, inputs, overlaid
+from koordpolicy.graph.proof.reads import differing, reads_of
 from koordpolicy.graph.proof.situations import Situation
-from koordpolicy.graph.proof.solve import Named
+from koordpolicy.graph.proof.solve import Named, ordinary
 from koordpolicy.graph.reads import MISSING, ShownFact, fact_type, shown_facts, shown_value
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.graph.selectors import in_words
@@ -72,7 +77,7 @@ def compare(
         if (pair := _Pair.of(old, new, name, dict(renamed), how)).differs
         and not any(pair.decides_as(*other) for other in compared)
     }
-    answers = {name: pair.verdict() for name, pair in pairs.items()}
+    answers = _verdicts(pairs)
     edited = {
         name: pair.edits()
         for name, pair in pairs.items()
@@ -90,14 +95,14 @@ def compare(
             name,
             pairs[name].decision.meaning,
             found,
-            tuple(Effect(one, effects[one]) for one, why in behind.items() if why == name),
+            tuple(Effect(one, *effects[one]) for one, why in behind.items() if why == name),
         )
         for name, found in edited.items()
     ]
     decisions.sort(key=lambda one: (one.edits[0].span.file, one.edits[0].span.start.line, one.decision))
     told = {edit.document for one in decisions for edit in one.edits}
     decisions += [
-        DecisionChange(name, pairs[name].decision.meaning, (), (Effect(name, effects[name]),), cause)
+        DecisionChange(name, pairs[name].decision.meaning, (), (Effect(name, *effects[name]),), cause)
         for name, why in behind.items()
         if not why
     ]
@@ -120,6 +125,21 @@ def compare(
         ),
         renamed,
     )
+
+
+def _verdicts(pairs: Mapping[str, "_Pair"]) -> dict[str, Verdict]:
+    """What is known of each decision. Inputs on which one differs are tried on those that everyday inputs do not show."""
+    seen = [pair.witness() for pair in pairs.values() if pair.differs_everyday]
+    hidden = [pair for pair in pairs.values() if not pair.differs_everyday]
+    for pair in hidden:
+        pair.tries(seen)
+    answers = {name: pair.verdict() for name, pair in pairs.items()}
+    found = {pair.name: pair.witness() for pair in hidden if isinstance(answers[pair.name], Counterexample)}
+    for pair in hidden:
+        if not isinstance(answers[pair.name], Proved):
+            pair.tries(records for name, records in found.items() if name != pair.name)
+            answers[pair.name] = pair.verdict()
+    return answers
 
 
 def known_texts(*graphs: RuleGraph) -> Named:
@@ -152,11 +172,12 @@ class _Tried:
     new_rule: Rule | None
 
     @property
-    def rank(self) -> tuple[bool, bool, int]:
+    def rank(self) -> tuple[bool, bool, bool, int]:
         """Examples without errors and negative amounts say more, and those closest to everyday life."""
         both = (self.old, self.new)
         return (
             any(told.error is not None for told in both),
+            self.made.situation is FOUND,
             any(isinstance(told.value, int | float) and told.value < 0 for told in both),
             self.made.bent,
         )
@@ -190,6 +211,7 @@ class _Pair:
         self._selecting: tuple[tuple[str, str], ...] | None = None
         self._tried: list[_Tried] | None = None
         self._verdict: Verdict | None = None
+        self._ordinary: Verdict | None = None
 
     @classmethod
     def of(
@@ -228,8 +250,47 @@ class _Pair:
                     self._goal(), self._how.named, self._how.budget, everyday=False, moment=self._how.moment
                 )
                 if isinstance(self._verdict, Counterexample):
+                    self._verdict = self._made_ordinary(self._verdict)
                     differing.append(self._asked(Input(FOUND, dict(self._verdict.records))))
         return self._verdict
+
+    def _made_ordinary(self, found: Counterexample) -> Counterexample:
+        """An input with amounts as clusters have them, where one is found; the one there is otherwise."""
+        if is_ordinary(found.records, reads_of(self._goal().expressions)):
+            return found
+        known = self._within_reason()
+        return known if isinstance(known, Counterexample) else found
+
+    def _within_reason(self) -> Verdict:
+        """Whether the two decide alike on amounts as clusters have them."""
+        if self._ordinary is None:
+            goal = self._goal()
+            reads = reads_of(goal.expressions)
+            within = replace(
+                goal, given=within_reason(*goal.expressions), holds=partial(is_ordinary, reads=reads)
+            )
+            budget = self._how.budget
+            less = replace(budget, inputs=budget.inputs // 4, work=budget.work // 4)
+            self._ordinary = decide(within, self._how.named, less, everyday=False, moment=self._how.moment)
+        return self._ordinary
+
+    @property
+    def differs_everyday(self) -> bool:
+        """Whether everyday inputs show a difference."""
+        return bool(self._differing())
+
+    def witness(self) -> Mapping[str, Any]:
+        """The most telling input on which the answers differ."""
+        return min(self._differing(), key=lambda one: one.rank).made.records
+
+    def tries(self, witnesses: Iterable[Mapping[str, Any]]) -> None:
+        """Keep those of other decisions' inputs on which this one differs too, and everyday ones with their facts."""
+        for records in witnesses:
+            for made in (*overlaid(records, self._how.moment), Input(FOUND, dict(records))):
+                tried = self._asked(made)
+                if not tried.old.same(tried.new):
+                    self._differing().append(tried)
+                    self._verdict = Counterexample(self.witness())
 
     def _goal(self, of: _Name | None = None) -> Differ:
         """An input on which the answers differ; with `of`, one that this rule decides."""
@@ -282,13 +343,15 @@ class _Pair:
             lost, gained = (self._where_only(name, first) for first in (True, False))
             example = lost or gained or example
             also = gained if lost is not None else None
+        if also is None and example is not None:
+            also = self._other_way(example, name)
         return Edit(
             how,
             rule.document,
             rule.layer,
             _where(graph, rule),
-            None if old is None else value_text(old),
-            None if new is None else value_text(new),
+            None if old is None else rule_text(old),
+            None if new is None else rule_text(new),
             rule.span,
             example,
             gave_up,
@@ -332,19 +395,50 @@ class _Pair:
             return self._shown(self._asked(Input(FOUND, dict(alone.records)))), ""
         return None, alone.why if isinstance(alone, GaveUp) else ""
 
-    def shown(self, selecting: tuple[tuple[str, str], ...] = ()) -> Example:
-        """The most telling input of a decision that differs. `selecting` are facts that it is to tell as well."""
+    def _other_way(self, example: Example, of: _Name | None = None) -> Example | None:
+        """The most telling input on which the answer goes the other way; with `of`, one that this rule decides.
+
+        None where none was found, which proves nothing.
+        """
+        way = way_of(example.old, example.new)
+        if way is None:
+            return None
+        fitting = [one for one in self._decided_by(of) if way_of(one.old, one.new) is way.back]
+        best = min(fitting, key=lambda one: one.rank, default=None)
+        if best is None and example.old.error is None and example.new.error is None:
+            goal = self._goal(of)
+            going = replace(goal, holds=partial(self._goes, way.back, goal))
+            reads = reads_of((*differing(goal.left, goal.right), *goal.expressions))
+            records = ordinary(going, reads, self._how.named, self._how.moment)
+            best = None if records is None else self._asked(Input(FOUND, dict(records)))
+        return None if best is None else self._shown(best)
+
+    def _goes(self, way: Way, goal: Differ, records: Mapping[str, Any]) -> bool:
+        """Whether an input meets a goal, the answer going this way."""
+        try:
+            answers = goal.old(records), goal.new(records)
+        except CelError:
+            return False
+        return way_between(*answers) is way and goal.met(records)
+
+    def _decided_by(self, of: _Name | None) -> list[_Tried]:
+        """The inputs with unlike answers that a rule decides in one graph or the other; all without one."""
+        return [
+            one for one in self._differing() if of is None or of in (_name(one.old_rule), _name(one.new_rule))
+        ]
+
+    def shown(self, selecting: tuple[tuple[str, str], ...] = ()) -> tuple[Example, Example | None]:
+        """The most telling input of a decision that differs, and one the other way. `selecting` are facts that they are
+        to tell as well.
+        """
         self._selecting = selecting
         example = self.example()
         assert example is not None
-        return example
+        return example, self._other_way(example)
 
     def example(self, of: _Name | None = None) -> Example | None:
         """The most telling input that the graphs answer differently; with `of`, one that this rule decides."""
-        fitting = [
-            one for one in self._differing() if of is None or of in (_name(one.old_rule), _name(one.new_rule))
-        ]
-        best = min(fitting, key=lambda one: one.rank, default=None)
+        best = min(self._decided_by(of), key=lambda one: one.rank, default=None)
         return None if best is None else self._shown(best)
 
     def _shown(self, best: _Tried) -> Example:
@@ -380,7 +474,22 @@ class _Pair:
             tuple(telling),
             plain,
             self._moves(best, roots, telling),
+            self._beyond(best, given),
         )
+
+    def _beyond(self, best: _Tried, given: Said) -> str:
+        """Where alone such a difference was seen, where the example's amounts are none that a cluster has."""
+        reads = reads_of((self._expression(self.old), self._expression(self.new)))
+        for kind, value in beyond(records_saying(given), reads):
+            if value > 0:
+                most = value_text(kind, MOST_OF[kind.unit])
+                match self._within_reason():
+                    case Proved():
+                        return f"only beyond {most}, as is proved"
+                    case GaveUp():
+                        return f"seen only beyond {most}"
+                return ""
+        return ""
 
     def _moves(self, best: _Tried, roots: AbstractSet[str], telling: Mapping[str, ShownFact]) -> Moves | None:
         """How far an amount moves on everyday inputs that the rules of an example decide, selected as it is."""

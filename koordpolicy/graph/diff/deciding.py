@@ -1,7 +1,8 @@
 """The facts of an input that its answers depend on: what an example has to say so that anybody can ask again.
 
-Everything that was read is said first. What the rules that decided read is told in any case, as far as there is any of it;
-of the rest each fact is left out where the answers stay what they are without it, and of maps and lists each part.
+Everything that was read is said first. What the rules that decided read is told as far as there is any of it, but for
+numbers that may be others as well; of the rest each fact is left out where the answers stay what they are
+without it, and of maps and lists each part.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,6 +12,7 @@ from typing import Any, Final
 from koordpolicy.graph.neutral import element, records_of
 from koordpolicy.graph.notation import written
 from koordpolicy.graph.proof.reads import Reads, reads_of, type_of_element
+from koordpolicy.graph.proof.situations import situations
 from koordpolicy.graph.reads import ShownFact, fact_type, shown_value
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.ir_walk import facts_of, inline_binds
@@ -47,9 +49,12 @@ def deciding(
     tried = 0
     for key in list(said):
         less = {other: value for other, value in said.items() if other != key}
-        if key not in told or isinstance(said[key], list | Mapping):
-            tried += 1
-            if keeps(records_saying(less)):
+        others = () if key not in told or isinstance(said[key], list | Mapping) else tuple(_others(key, said))
+        if key not in told or isinstance(said[key], list | Mapping) or others:
+            tried += 1 + len(others)
+            if keeps(records_saying(less)) and all(
+                keeps(records_saying({**said, key: other})) for other in others
+            ):
                 said = less
                 continue
         going = True
@@ -63,6 +68,20 @@ def deciding(
         if tried >= _MOST_TRIED:
             break
     return said
+
+
+def _others(key: tuple[str, str], said: Said) -> Iterator[Any]:
+    """Values that a fact might have as well: where each of them leaves the answers as they are, it decides nothing."""
+    match said[key]:
+        case bool():
+            return
+        case int() as held:
+            yield from (number for number in (held // 2, held // 8, held * 2) if number != held)
+            for situation in situations():
+                record = situation.records.get(key[0])
+                other = record.get(key[1]) if isinstance(record, Mapping) else None
+                if isinstance(other, int) and other != held:
+                    yield other
 
 
 def records_saying(said: Said) -> dict[str, Any]:

@@ -4,10 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from koordpolicy.graph.analysis.facts import fact_at
-from koordpolicy.graph.proof.pools import value_type_of
+from koordpolicy.graph.proof.pools import is_missable, value_type_of
 from koordpolicy.graph.proof.reads import Reads, type_of_element
 from koordpolicy.graph.proof.verdict import Records
-from koordpolicy.language.cel.types import Type, Unit
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.constants import constant
+from koordpolicy.language.cel.ir_walk import walk
+from koordpolicy.language.cel.types import BOOL, Type, Unit
 
 MOST_OF: Final[Mapping[Unit | None, int]] = {
     Unit.CPU: 10_000_000,
@@ -54,14 +57,39 @@ def _beyond(kind: Type, value: Any, reads: Reads) -> Iterator[tuple[Type, int]]:
         yield kind, value
 
 
+def within_reason(*expressions: ir.Node) -> ir.Node:
+    """That no amount that the expressions read of a record is beyond `MOST_OF`, or below nothing."""
+    parts: dict[tuple[str, str], ir.Node] = {}
+    for node in walk(*expressions):
+        if not (isinstance(node, ir.Field) and isinstance(node.base, ir.Var) and not node.base.local):
+            continue
+        most = MOST_OF.get(node.type.unit)
+        if most is None or node.type.name != "int":
+            continue
+        edges = (
+            ir.Call(BOOL, "_<=_(int,int)", (node, constant(node.type, most))),
+            ir.Call(BOOL, "_>=_(int,int)", (node, constant(node.type, 0))),
+        )
+        held: ir.Node = ir.And(BOOL, edges)
+        if is_missable(node.base.name, node.path):
+            absent = ir.Call(BOOL, "!_(bool)", (ir.HasField(BOOL, node.base, (node.path,)),))
+            held = ir.Or(BOOL, (absent, held))
+        parts[node.base.name, node.path] = held
+    return ir.And(BOOL, tuple(parts.values())) if parts else constant(BOOL, True)
+
+
 def fits_its_node(records: Records) -> bool:
-    """Whether the node uses, is asked for and keeps back no more than it has."""
+    """Whether the node has something, and uses, is asked for and keeps back no more than that."""
     node = records.get("node")
     if not isinstance(node, Mapping):
         return True
     for resource in _RESOURCES:
         most = node.get(f"capacity.{resource}")
-        for path, value in node.items() if isinstance(most, int) else ():
+        if not isinstance(most, int):
+            continue
+        if most <= 0:
+            return False
+        for path, value in node.items():
             if path.startswith(_WITHIN) and path.rpartition(".")[2] == resource and value > most:
                 return False
     return True

@@ -3,7 +3,7 @@
 Nothing is claimed here. Whoever uses an input asks both graphs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -53,21 +53,37 @@ def inputs(*expressions: ir.Node, moment: int | None = None) -> Iterator[Input]:
     """
     regions = [EVERYTHING, *_distinct(_regions(expressions))][: _MOST_REGIONS + 1]
     edges = _distinct(_edges(expressions))[:_MOST_EDGES]
-    usual = [made for situation in situations(moment) for region in regions for made in _within(region, situation)]
-    yield from usual[:MOST_INPUTS]
+    usual = situations(moment)
+    yield from (made for situation in usual for region in regions for made in _within(region, situation))
     yield from islice(_at_moments(expressions, regions, moment), _MOST_AT_MOMENTS)
-    yield from islice(_at_edges(regions, edges, moment), max(0, MOST_INPUTS - len(usual)))
+    yield from islice(_at_edges(regions, edges, moment), MOST_INPUTS - len(usual) * len(regions))
 
 
-def _at_moments(
-    expressions: tuple[ir.Node, ...], regions: list[Box], moment: int | None
-) -> Iterator[Input]:
+def _at_moments(expressions: tuple[ir.Node, ...], regions: list[Box], moment: int | None) -> Iterator[Input]:
     """The first situation on other days and at other hours."""
     usual = situations(moment)[0]
     for other in moments_of(expressions, USUAL_MOMENT if moment is None else moment):
         for region in regions:
             for made in _within(region, at_moment(usual, other)):
                 yield replace(made, bent=made.bent + 1)
+
+
+def overlaid(records: Mapping[str, Any], moment: int | None) -> Iterator[Input]:
+    """Every situation with what is not as usual in these records."""
+    first = situations(moment)[0].records
+    for situation in situations(moment):
+        made = dict(situation.records)
+        bent = 0
+        for root, record in records.items():
+            usual = first.get(root)
+            if not isinstance(record, Mapping) or not isinstance(usual, Mapping):
+                made[root] = record if record != usual else made[root]
+                bent += record != usual
+                continue
+            said = {path: value for path, value in record.items() if value != usual.get(path)}
+            bent += len(said)
+            made[root] = {**made[root], **said}
+        yield Input(situation, repaired(made, situation.records), bent)
 
 
 def _at_edges(regions: list[Box], edges: list[Box], moment: int | None) -> Iterator[Input]:

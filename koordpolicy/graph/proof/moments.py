@@ -85,10 +85,10 @@ def _of_the_clock(trees: list[ir.Node]) -> Iterator[ir.Node]:
     reads_now: list[bool] = []
     alone: list[bool] = []
     for node, below in zip(table.nodes, table.operands, strict=True):
-        is_root = isinstance(node, ir.Var) and not node.local
-        is_now = is_root and node.name == _NOW
+        name = node.name if isinstance(node, ir.Var) and not node.local else ""
+        is_now = name == _NOW
         reads_now.append(is_now or any(reads_now[child] for child in below))
-        alone.append((is_now or not is_root) and all(alone[child] for child in below))
+        alone.append(name in ("", _NOW) and all(alone[child] for child in below))
     within: set[int] = set()
     found = 0
     # Comparisons are looked at before what they compare: operands have lower numbers.

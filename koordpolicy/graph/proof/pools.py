@@ -20,6 +20,9 @@ _USUAL: Final[Mapping[Unit | None, tuple[int, ...]]] = {
     Unit.AMOUNT: (0, 1, 2, 100, 1_000, 4_000, 8 << 30),
     None: (0, 1, 2, 3, 5, 7, 10, 50, 100, 1_000),
 }
+_LEAST: Final[Mapping[Unit | None, int]] = {Unit.CPU: 100, Unit.BYTES: 1 << 20, Unit.BANDWIDTH: 10**6}
+"""The least of a unit, but for none of it, that is of everyday size."""
+
 _DOUBLES: Final = (0.0, 0.5, 1.0, 1.5, 2.0, 10.0, 50.0, 65.0, 99.9, 100.0)
 _SIGNED: Final = (-1, -2, -1_000)
 _EXTREME: Final = (INT_MAX, INT_MAX - 1, INT_MIN, 2**31 - 1, 2**53, 2**53 + 1)
@@ -115,11 +118,13 @@ class Pools:
             case "int" | "uint":
                 low, high = bounds_of(root, plain, kind)
                 made = UInt if kind.name == "uint" else int
-                usual = _USUAL.get(kind.unit, _USUAL[None])
+                common = _USUAL.get(kind.unit, _USUAL[None])
                 if self._ordinary:
-                    low, high = max(low, 0), min(high, 2 * max(usual))
-                    usual = tuple(number for number in usual if number != 1) + (0,)
-                numbers = (*self._numbers, *usual, *_SIGNED)
+                    low, high = max(low, 0), min(high, 2 * max(common))
+                numbers = (*self._numbers, *common, *_SIGNED)
+                if self._ordinary:
+                    least = _LEAST.get(kind.unit, 0)
+                    numbers = tuple(number for number in numbers if number == 0 or number >= least)
                 yield from (made(n) for n in dict.fromkeys(numbers) if low <= n <= high)
             case "double":
                 low, high = bounds_of(root, plain, kind)
@@ -133,8 +138,8 @@ class Pools:
                         *self._named.get((record_of(root), plain), ()),
                         *USUAL_TEXTS.get((record_of(root), plain), ()),
                     )
-                    texts = dict.fromkeys((*self._texts[:20], *usual, *self._texts))
-                    yield from (text for text in texts if text or not self._ordinary)
+                    words = dict.fromkeys((*self._texts[:20], *usual, *self._texts))
+                    yield from sorted(filter(str.strip, words), key=_is_filler) if self._ordinary else words
             case "google.protobuf.Duration":
                 low, high = bounds_of(root, plain, kind)
                 yield from (Duration(n) for n in self._spans() if low <= n <= high)
@@ -213,6 +218,11 @@ class Pools:
         for texts in self._named.values():
             yield from texts
         yield from _TEXTS
+
+
+def _is_filler(text: str) -> bool:
+    """Whether a text says nothing but how long it is, or a number."""
+    return not text.strip("x0123456789")
 
 
 def _resources(reads: Reads) -> tuple[str, ...]:

@@ -62,9 +62,9 @@ def test_an_example_says_all_that_is_needed_to_ask_again(case: dict[str, Any]) -
     changes = compare(old, new).decisions if case["name"] not in _BEYOND else ()
     for change in changes:
         [edit] = change.edits
-        effects = [(effect.decision, effect.example) for effect in change.effects]
-        for decision, example in ((change.decision, edit.example), *effects):
-            assert example is not None
+        effects = [(one.decision, shown) for one in change.effects for shown in (one.example, one.also)]
+        examples = [(change.decision, edit.example), (change.decision, edit.also), *effects]
+        for decision, example in [(name, one) for name, one in examples if one is not None]:
             shown = {fact.path: fact for fact in example.facts if fact.present}
             assert set(example.given) <= set(shown)
             plain = {path: json.dumps(value) for path, value in example.given.items()}
