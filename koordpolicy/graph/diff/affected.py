@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from koordpolicy.graph.describe.layout import place
+from koordpolicy.graph.diff.asked import told
 from koordpolicy.graph.diff.changes import Told
-from koordpolicy.graph.diff.compare import told
 from koordpolicy.graph.failed import FailedEvaluations
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.language.cel.ir_walk import facts_of

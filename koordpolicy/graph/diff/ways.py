@@ -6,26 +6,26 @@ from koordpolicy.graph.diff.changes import Told
 from koordpolicy.language.cel.values import Duration, Timestamp
 
 
-class Way(Enum):
+class Heading(Enum):
     """Up or down: amounts that rise or fall, what is permitted or refused, what has an answer at last or no longer."""
 
     UP = "up"
     DOWN = "down"
 
     @property
-    def back(self) -> "Way":
+    def back(self) -> "Heading":
         """The other one."""
-        return Way.DOWN if self is Way.UP else Way.UP
+        return Heading.DOWN if self is Heading.UP else Heading.UP
 
 
-def way_of(old: Told, new: Told) -> Way | None:
+def way_of(old: Told, new: Told) -> Heading | None:
     """The way from one answer to another; None where they are alike, or nothing that has an order."""
     if old.error is not None or new.error is not None:
-        return None if old.same(new) else Way.UP if old.error is not None else Way.DOWN
+        return None if old.same(new) else Heading.UP if old.error is not None else Heading.DOWN
     return way_between(old.value, new.value)
 
 
-def way_between(old: object, new: object) -> Way | None:
+def way_between(old: object, new: object) -> Heading | None:
     """The same of two values."""
     before: float
     after: float
@@ -36,4 +36,4 @@ def way_between(old: object, new: object) -> Way | None:
             before, after = old, new
         case _:
             return None
-    return Way.UP if before < after else Way.DOWN if after < before else None
+    return Heading.UP if before < after else Heading.DOWN if after < before else None

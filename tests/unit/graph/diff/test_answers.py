@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.diff import Difference, compare
-from koordpolicy.graph.diff.compare import told
+from koordpolicy.graph.diff.asked import told
 from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.proof import ProofBudget
 from koordpolicy.graph.testing import read_facts

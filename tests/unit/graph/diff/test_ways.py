@@ -4,7 +4,7 @@ import pytest
 
 from koordpolicy.graph.diff import Example, compare
 from koordpolicy.graph.diff.changes import Told
-from koordpolicy.graph.diff.ways import Way, way_of
+from koordpolicy.graph.diff.ways import Heading, way_of
 from koordpolicy.language.cel.types import BOOL, CPU, DURATION, STRING
 from koordpolicy.language.cel.values import Duration
 from tests.unit.graph.diff.test_compare import graph
@@ -16,19 +16,19 @@ REQUIRE = 'kind: AdmissionRule\nspec: {require: {cel: "$"}, message: no, reason:
 @pytest.mark.parametrize(
     ("old", "new", "way"),
     [
-        (Told(CPU, 1), Told(CPU, 2), Way.UP),
-        (Told(CPU, 2), Told(CPU, 1), Way.DOWN),
+        (Told(CPU, 1), Told(CPU, 2), Heading.UP),
+        (Told(CPU, 2), Told(CPU, 1), Heading.DOWN),
         (Told(CPU, 2), Told(CPU, 2), None),
-        (Told(BOOL, False), Told(BOOL, True), Way.UP),
-        (Told(DURATION, Duration(2)), Told(DURATION, Duration(1)), Way.DOWN),
-        (Told(CPU, 2), Told(CPU, None, "no such key"), Way.DOWN),
-        (Told(CPU, None, "no such key"), Told(CPU, 2), Way.UP),
+        (Told(BOOL, False), Told(BOOL, True), Heading.UP),
+        (Told(DURATION, Duration(2)), Told(DURATION, Duration(1)), Heading.DOWN),
+        (Told(CPU, 2), Told(CPU, None, "no such key"), Heading.DOWN),
+        (Told(CPU, None, "no such key"), Told(CPU, 2), Heading.UP),
         (Told(CPU, None, "no such key"), Told(CPU, None, "it overflows"), None),
         (Told(STRING, "LS"), Told(STRING, "BE"), None),
         (Told(CPU, None), Told(CPU, 2), None),
     ],
 )
-def test_way(old: Told, new: Told, way: Way | None) -> None:
+def test_way(old: Told, new: Told, way: Heading | None) -> None:
     assert way_of(old, new) is way
 
 
@@ -56,7 +56,7 @@ def test_one_example_each_way(text: str, old: str, new: str) -> None:
     """Where the answer goes up for some inputs and down for others."""
     for example, also in _examples(text, old, new):
         assert also is not None
-        assert {way_of(one.old, one.new) for one in (example, also)} == set(Way)
+        assert {way_of(one.old, one.new) for one in (example, also)} == set(Heading)
         assert example.given != also.given
 
 
