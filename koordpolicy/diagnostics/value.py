@@ -29,6 +29,10 @@ class Span:
     start: Position
     end: Position
 
+    def holds(self, other: "Span") -> bool:
+        """Whether another stretch lies within this one."""
+        return self.file == other.file and self.start <= other.start and other.end <= self.end
+
     @classmethod
     def at(cls, file: str, line: int = 1, column: int = 1, length: int = 1) -> "Span":
         """The span of `length` code points on one line."""
@@ -99,6 +103,10 @@ class Diagnostics:
         found = Diagnostic(code, message, span, severity, notes, help, fix)
         self._found.setdefault(found)
         return found
+
+    def discard(self, diagnostic: Diagnostic) -> None:
+        """Take back a finding that follows from another one."""
+        self._found.pop(diagnostic, None)
 
     def extend(self, others: "Diagnostics") -> None:
         """Take over all findings of another collector."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 from koordpolicy.diagnostics import Diagnostics, Fix, Severity
 from koordpolicy.graph.cache import Cache
+from koordpolicy.graph.comments import CODE as LOST_LINES
+from koordpolicy.graph.comments import lost_lines
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.checker import Problem, check, check_as
 from koordpolicy.language.cel.environment import Environment, UserFunction
@@ -66,8 +68,19 @@ class Texts:
         self.found = found
 
     def parse(self, text: str, document: Document, path: Path) -> ast.Expr | None:
-        """The syntax tree, with what can be read of it where KP201 or KP210 is reported; None after KP211."""
-        return self._parsed(text, document, path).tree
+        """The syntax tree, with what can be read of it where KP201, KP210 or KP220 is reported; None after KP211."""
+        return self._parsed(self._meant(text, document, path), document, path).tree
+
+    def _meant(self, text: str, document: Document, path: Path) -> str:
+        """The text, without comments that take in lines below them."""
+        lost = lost_lines(text, document.positions.text(path) if "//" in text else None)
+        if lost is None:
+            return text
+        place = document.positions.text_span(path, lost.start, lost.end)
+        self.found.add(
+            LOST_LINES, place, "the comment takes in the lines below it", help=lost.help, fix=lost.fix
+        )
+        return lost.meant
 
     def _parsed(self, text: str, document: Document, path: Path) -> Parsed:
         parsed = self._cache.get(("parse", text), lambda: parse_all(text))
@@ -90,6 +103,8 @@ class Texts:
 
         With `wanted` the expression must give that type (KP208).
         """
+        meant = self._meant(text, document, path)
+        whole, text = meant == text, meant
         parsed = self._parsed(text, document, path)
         tree = parsed.tree
         if tree is None:
@@ -109,7 +124,7 @@ class Texts:
                 severity=problem.severity,
                 fix=_fix(problem, document, path, safe=False),
             )
-        if parsed.problems or _wrong(problems):
+        if parsed.problems or not whole or _wrong(problems):
             return None
         return node if probe is None else fold(probe(node, text, document, path))
 

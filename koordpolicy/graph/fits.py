@@ -1,7 +1,7 @@
 """Whether an expression's type is what its place asks for."""
 
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.casts import cast
+from koordpolicy.language.cel.casts import cast, strangers
 from koordpolicy.language.cel.types import DOUBLE, DYN, ERROR, INT, UINT, Type
 
 
@@ -14,7 +14,7 @@ def fitted(node: ir.Node, wanted: Type, also: tuple[Type, ...] = ()) -> ir.Node 
     if wanted == DYN or node.type in (ERROR, wanted, *also):
         return node
     if node.type == DYN or _emptied(node.type, wanted):
-        return cast(node, wanted)
+        return cast(node, wanted) if also or not strangers(node, wanted) else None
     if wanted == DOUBLE and node.type in (INT, UINT):
         return ir.Call(DOUBLE, f"double({node.type.name})", (node,), start=node.start, end=node.end)
     return None

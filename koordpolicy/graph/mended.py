@@ -20,6 +20,7 @@ _BY_THEMSELVES: Final = frozenset(
         "KP212",
         "KP213",
         "KP214",
+        "KP220",
         "KP306",
     )
 )

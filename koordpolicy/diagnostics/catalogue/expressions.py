@@ -219,7 +219,8 @@ EXPRESSIONS: tuple[Code, ...] = (
         "bad literal argument",
         explanation="""
             A text that a function takes is malformed: `cpu("4 cores")`, `duration("15 minutes")`, a timestamp that is
-            not RFC 3339, a regular expression that RE2 refuses, a format string whose places do not match its list.
+            not RFC 3339, a regular expression that RE2 refuses, a format string whose places do not match its list. A warning
+            where it can be read, and hardly means what it says: `memory('512m')` is half a byte, `percent(0.6)` is not 60 %.
             """,
         why="Since the text stands in the policy, the call would fail every time; this can be said now.",
         example="""
@@ -345,11 +346,12 @@ EXPRESSIONS: tuple[Code, ...] = (
     ),
     Code.written(
         "KP214",
-        "comparison that never changes",
+        "condition that never changes",
         severity=Severity.WARNING,
         explanation="""
             A comparison comes out the same for every possible input: one side cannot exceed the other's bound (a size is
-            never negative), both sides are the same, or their types can never be equal.
+            never negative, an hour never 24), both sides are the same, or their types can never be equal. The parts of an `&&`
+            exclude each other, one part of an `||` always holds, or a literal stands where `?` asks for a condition.
             """,
         why="The author had a distinction in mind that the expression does not make.",
         example="""
@@ -510,6 +512,39 @@ EXPRESSIONS: tuple[Code, ...] = (
             metadata: {name: no-batch}
             spec:
               require: {cel: "pod.namespace != 'batch'"}
+            """,
+    ),
+    Code.written(
+        "KP220",
+        "comment that takes in lines below it",
+        explanation="""
+            YAML joins the lines of a text after `>`, of one in quotes and of one without either. A comment begins with
+            `//` and ends with the line of the expression, so that in such a text it goes on through the lines below.
+            """,
+        why="Conditions that stand there for every reader would be no part of the policy: a rule would admit more than it says.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: AdmissionRule
+            metadata: {name: owned}
+            spec:
+              require:
+                cel: >-
+                  'owner' in pod.labels // everybody
+                  && pod.labels['owner'].matches('^[a-z]+$')
+            """,
+        advice="""
+            Begin the block with `|`, which keeps its lines, or move the comment out of the expression, as a comment of YAML;
+            `check --fix --unsafe-fixes` writes the `|`.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: AdmissionRule
+            metadata: {name: owned}
+            spec:
+              require:
+                cel: |
+                  'owner' in pod.labels // everybody
+                  && pod.labels['owner'].matches('^[a-z]+$')
             """,
     ),
 )

@@ -9,25 +9,8 @@ from koordpolicy.graph.foresight.origins import of_one_text, own_offsets
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.failing import FailureCause, PossibleFailure
 from koordpolicy.language.cel.failing.texts import TESTED
-from koordpolicy.language.cel.types import Type, Unit
+from koordpolicy.language.cel.wording import written_empty
 
-_ZERO_BY_UNIT: Final[Mapping[Unit, str]] = {
-    Unit.CPU: "millicores(0)",
-    Unit.BYTES: "bytesOf(0)",
-    Unit.PERCENT: "percent(0)",
-    Unit.AMOUNT: "amount(0)",
-    Unit.BANDWIDTH: "bandwidth('0')",
-}
-_ZERO_BY_TYPE: Final[Mapping[str, str]] = {
-    "string": "''",
-    "int": "0",
-    "uint": "0u",
-    "double": "0.0",
-    "bool": "false",
-    "list": "[]",
-    "map": "{}",
-    "google.protobuf.Duration": "duration('0s')",
-}
 _MACROS_OF_TESTS: Final = frozenset(("all", "exists", "exists_one", "filter", "existsOne"))
 _OPERATORS: Final = re.compile(r"[\s+*/%?<>=&|-]")
 """What an expression has that is more than a call or an access."""
@@ -91,7 +74,7 @@ def _shown(failure: PossibleFailure, text: str, edits: Mapping[tuple[int, int], 
 
 def _with_default(failure: PossibleFailure, text: str) -> tuple[Rewriting, ...] | None:
     """The access as an optional, with the empty value of its type."""
-    node, zero = failure.node, _zero(failure.node.type)
+    node, zero = failure.node, written_empty(failure.node.type)
     start, end = own_offsets(node)
     if zero is None or failure.cause not in (FailureCause.KEY, FailureCause.OPTIONAL):
         return None
@@ -107,10 +90,6 @@ def _with_default(failure: PossibleFailure, text: str) -> tuple[Rewriting, ...] 
     if at < 0 or text[at + 1 : at + 2] == "?" or (start, end) == own_offsets(node.operand):
         return None
     return Rewriting(at + 1, at + 1, "?"), Rewriting(end, end, default)
-
-
-def _zero(kind: Type) -> str | None:
-    return _ZERO_BY_UNIT[kind.unit] if kind.unit is not None else _ZERO_BY_TYPE.get(kind.name)
 
 
 def _guarded(failure: PossibleFailure, text: str, tree: ast.Expr) -> tuple[Rewriting, ...] | None:

@@ -1,13 +1,14 @@
 """What is said of a failure that was foreseen."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from koordpolicy.diagnostics import Severity
 from koordpolicy.graph.foresight.origins import of_one_text, own_offsets
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.failing import FailureCause, PossibleFailure
+from koordpolicy.language.cel.wording import short
 
 _SHOWN: Final = 60
 
@@ -85,7 +86,13 @@ def _reason(failure: PossibleFailure, text: str) -> tuple[str, str]:
         case FailureCause.ARGUMENT:
             return _of_arguments(node)
         case FailureCause.TYPE:
-            return "where the value is of another type", "find out its type first: `type(x) == string && ...`"
+            opened = "dyn(" in _written(node, text)
+            return (
+                "where the value is of another type",
+                "leave `dyn()` out: without it, types are compared here"
+                if opened
+                else f"find out its type first: `type(x) == {_wanted(node)} && ...`",
+            )
         case FailureCause.DUPLICATE:
             return "where two keys are the same", "make the keys of distinct elements: `list.distinct()`"
     return "where the result does not fit into 64 bits", "bound the operands first, or count as `double(...)`"
@@ -118,7 +125,14 @@ def _of_arguments(node: ir.Node) -> tuple[str, str]:
     return f"of some arguments: `{name}` does not take all", "test the argument first"
 
 
+def _wanted(node: ir.Node) -> str:
+    return short(replace(node.type, unit=None, params=())) if isinstance(node, ir.Cast) else "string"
+
+
+def _written(node: ir.Node, text: str) -> str:
+    return text[slice(*own_offsets(node))]
+
+
 def _shown(node: ir.Node, text: str) -> str:
-    start, end = own_offsets(node)
-    shown = " ".join(text[start:end].split())
+    shown = " ".join(_written(node, text).split())
     return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."

@@ -40,7 +40,7 @@ def _judge(state: State, decision: Decision, rule: Rule, never: str, always: str
     comes = state.cache.get(
         ("outcome", rule, operations), partial(outcome, state.resolve_constants(rule.value), operations)
     )
-    if comes is None or _is_off(state, key):
+    if comes is None or _is_off(state, key) or _is_told(state, rule):
         return
     if not comes and (rule.match.test is not None or _only_tells(state, key)):
         return  # who selects what is refused writes `require: false`
@@ -53,6 +53,11 @@ def _judge(state: State, decision: Decision, rule: Rule, never: str, always: str
         else "say what has to hold, or select what it is for by `match`",
         severity=Severity.WARNING,
     )
+
+
+def _is_told(state: State, rule: Rule) -> bool:
+    """Whether the expression was found to be the same whatever is asked already."""
+    return any(one.code == "KP214" and rule.span.holds(one.span) for one in state.found)
 
 
 def _is_off(state: State, key: DecisionKey) -> bool:

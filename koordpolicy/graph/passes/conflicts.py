@@ -85,6 +85,9 @@ def _can_hold(state: State, reach: Reach, told: set[tuple[str, str, str]]) -> bo
     if (rule.document, "", "KP303") not in told:
         told.add((rule.document, "", "KP303"))
         place, help = _impossible(state, rule)
+        for one in list(state.found):
+            if one.code == "KP214" and place.holds(one.span):
+                state.found.discard(one)  # the part of it that never holds
         state.found.add("KP303", place, f"the match of `{rule.document}` can never hold", help=help)
     return False
 
@@ -147,7 +150,8 @@ def _common_input(decision: Decision, left: Reach, right: Reach) -> Facts | None
 
 
 def _report_shadowed(state: State, reaches: list[Reach], told: set[tuple[str, str, str]]) -> None:
-    """A rule below one that applies wherever it does; overriding a lower layer is what layers are for.
+    """A rule below one that applies wherever it does; overriding a lower layer is what layers are for, and whoever is
+    overridden by a lower one says too little by his `precedence`.
 
     An exception ends, so it leaves an ordinary rule its time; only another exception may outlast it.
     """
@@ -160,7 +164,8 @@ def _report_shadowed(state: State, reaches: list[Reach], told: set[tuple[str, st
             _report_outlasted(state, reaches, reach, told)
             continue
         winner = winners.get(None) or winners.get(reach.test)
-        if winner is not None and winner.rule.rank > rule.rank and winner.rule.layer == rule.layer:
+        meant = winner is not None and rule.layer in (winner.rule.layer, state.own.name)
+        if winner is not None and winner.rule.rank > rule.rank and meant:
             names = (rule.document, winner.rule.document, rule.key.field)
             if names not in told:
                 told.add(names)

@@ -140,10 +140,13 @@ def _report_unread(state: State, declared: dict[str, dict[str, tuple[Unit, Param
         if needs and not any((target, field) in drafted for field in needs):
             continue  # it has no formula at all, which is told
         unread, known = 0, sorted(read[target])
+        unknown = [other for other in known if other not in names]
         for name, (unit, _) in names.items():
             if name in read[target]:
                 continue
             unread += 1
+            if unread <= _MOST_MEANT and nearest(name, unknown):
+                continue  # it is what a name meant that nobody declares, which is told where it is read
             state.found.add(
                 "KP305",
                 unit.document.positions.key(_path(name)),

@@ -7,6 +7,7 @@ from koordpolicy.diagnostics import Diagnostics, Note
 from koordpolicy.graph.state import State, Unit
 from koordpolicy.language.documents import Document
 from koordpolicy.language.kinds import KINDS, Spec
+from koordpolicy.language.kinds.bundle import PolicyBundleSpec
 from koordpolicy.language.validate import readable, validate
 
 
@@ -47,6 +48,8 @@ def _report_twins(state: State) -> None:
         if first is unit:
             kept.append(unit)
             continue
+        if isinstance(unit.spec, PolicyBundleSpec):
+            continue  # that there are two of them is told already
         state.found.add(
             "KP109",
             unit.document.positions.value(("metadata", "name")),

@@ -22,6 +22,10 @@ Cast = Callable[..., Value]
 """Takes the value, and the meter where its parts are looked at."""
 
 _OPEN = frozenset(("dyn", "param", "error"))
+_OPENING = "dyn("
+"""How the overload begins that gives its argument without a type."""
+_SIMPLE = frozenset(("bool", "int", "uint", "double", "string"))
+_WHOLE = frozenset(("int", "uint"))
 
 
 def cast(node: ir.Node, wanted: Type) -> ir.Node:
@@ -38,6 +42,26 @@ def cast(node: ir.Node, wanted: Type) -> ir.Node:
         except CelError:
             pass
     return ir.Cast(wanted, node, start=node.start, end=node.end)
+
+
+def strangers(node: ir.Node, wanted: Type) -> list[ir.Node]:
+    """The parts of an expression without a type of its own that it may give, and that are surely no values of `wanted`."""
+    if not is_open(node.type) or wanted.name not in _SIMPLE:
+        return []
+    found: list[ir.Node] = []
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        name = type_name(part.value) if isinstance(part, ir.Const) else part.type.name
+        if isinstance(part, ir.Cond):
+            waiting += (part.otherwise, part.then)
+        elif isinstance(part, ir.Call) and part.overload.startswith(_OPENING):
+            waiting += part.args
+        elif (
+            name not in _OPEN and name != wanted.name and not (wanted.name == DOUBLE.name and name in _WHOLE)
+        ):
+            found.append(part)
+    return found
 
 
 def limited(node: ir.Node, permitted: Permitted) -> ir.Node:

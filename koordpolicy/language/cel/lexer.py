@@ -20,6 +20,7 @@ class Token(NamedTuple):
     end: int
 
 
+_COMMENT = re.compile(r"//[^\n\r]*")
 _SKIP = re.compile(r"(?:[ \t\n\f\r]+|//[^\n\r]*)*")
 
 # Order matters: a double before an int, a triple quote before a single one. A quoted text is
@@ -55,9 +56,12 @@ _INSTEAD = {
     ";": "an expression is one value; bind names with `cel.bind(name, value, body)`",
     "@": "names start with a letter or an underscore",
     "$": "names start with a letter or an underscore",
-    "#": "comments start with `//`",
+    "#": "comments start with `//`, and end with their line where the expression is a block that begins with `|`",
     "\\": "a backslash can only stand inside a string",
 }
+
+NOT_CLOSED = "the text has no closing quote"
+"""How it is told that a text does not end."""
 
 _REPLACED = {"=": "==", "&": "&&", "|": "||"}
 
@@ -114,6 +118,16 @@ def scan(source: str, problems: list[SyntaxProblem] | None) -> list[Token]:
             found.extend(_meant(problem, min(problem.start, position), end))
         position = _end(skip(source, end))
     add(Token("end", None, length, length))
+    return found
+
+
+def comments(source: str) -> list[tuple[int, int]]:
+    """Where comments of `source` begin and end. Raises SyntaxProblem for a text longer than MAX_SOURCE."""
+    found: list[tuple[int, int]] = []
+    at = 0
+    for token in scan(source, []):
+        found += (one.span() for one in _COMMENT.finditer(source, at, token.start))
+        at = token.end
     return found
 
 
@@ -186,7 +200,7 @@ def _unreadable(source: str, at: int) -> SyntaxProblem:
         if rest[:3] in ("'''", '"""'):
             return SyntaxProblem("the text has no closing quotes", at, at + 3, f"close it with {rest[:3]}")
         return SyntaxProblem(
-            "the text has no closing quote on its line", at, line_end,
+            f"{NOT_CLOSED} on its line", at, line_end,
             f"close it with {rest[0]}, or use three quotes for a text of several lines",
         )  # fmt: skip
     if char == "`":

@@ -7,7 +7,7 @@ node stands in for it. What is reported first is what `parser.parse` would say.
 from dataclasses import dataclass
 
 from koordpolicy.language.cel import ast
-from koordpolicy.language.cel.lexer import Token, scan
+from koordpolicy.language.cel.lexer import NOT_CLOSED, Token, scan
 from koordpolicy.language.cel.parser import FUNCTIONS, LEVELS, Parser, limit_depth, parse
 from koordpolicy.language.cel.syntax import MAX_NODES, SyntaxProblem
 
@@ -54,7 +54,18 @@ def _recovered(source: str, first: SyntaxProblem) -> Parsed:
     for one in problems:
         if not _same_cause(one, first):
             by_start.setdefault(one.start, one)
-    return Parsed(tree, tuple(by_start[start] for start in sorted(by_start))[:MAX_PROBLEMS])
+    found = [by_start[start] for start in sorted(by_start)]
+    return Parsed(tree, tuple(_without_quotes_of_others(source, found))[:MAX_PROBLEMS])
+
+
+def _without_quotes_of_others(source: str, found: list[SyntaxProblem]) -> list[SyntaxProblem]:
+    """The problems; where a quote is missing, those of the quotes behind it follow from it."""
+    for at, one in enumerate(found[:-1]):
+        before = source[: one.start].rstrip()
+        if before.endswith(("'", '"')) and any(NOT_CLOSED in other.message for other in found[at + 1 :]):
+            help = f"a {before[-1]} is missing before it"
+            return [*found[:at], SyntaxProblem(one.message, one.start, one.end, help, one.code)]
+    return found
 
 
 def _same_cause(one: SyntaxProblem, first: SyntaxProblem) -> bool:

@@ -1,5 +1,8 @@
 """How types and units are spoken of in messages."""
 
+from collections.abc import Mapping
+from typing import Final
+
 from koordpolicy.language.cel.types import Type, Unit
 
 _UNITS = {
@@ -91,3 +94,27 @@ def several(names: tuple[str, ...], last: str = "or", most: int = 8) -> str:
     if len(names) > most:
         return f"{', '.join(quoted)} {last} {len(names) - most} more"
     return f" {last} ".join(part for part in (", ".join(quoted[:-1]), quoted[-1]) if part) if quoted else ""
+
+
+_EMPTY_BY_UNIT: Final[Mapping[Unit, str]] = {
+    Unit.CPU: "millicores(0)",
+    Unit.BYTES: "bytesOf(0)",
+    Unit.PERCENT: "percent(0)",
+    Unit.AMOUNT: "amount(0)",
+    Unit.BANDWIDTH: "bandwidth('0')",
+}
+_EMPTY_BY_TYPE: Final[Mapping[str, str]] = {
+    "string": "''",
+    "int": "0",
+    "uint": "0u",
+    "double": "0.0",
+    "bool": "false",
+    "list": "[]",
+    "map": "{}",
+    "google.protobuf.Duration": "duration('0s')",
+}
+
+
+def written_empty(type: Type) -> str | None:
+    """How the empty value of a type is written, nothing of its unit: `''`, `percent(0)`; None for a type without one."""
+    return _EMPTY_BY_UNIT[type.unit] if type.unit is not None else _EMPTY_BY_TYPE.get(type.name)

@@ -7,10 +7,11 @@ from typing import Any
 from koordpolicy.diagnostics import Diagnostics, Note
 from koordpolicy.diagnostics.value import Fix
 from koordpolicy.language.documents import events as yaml
-from koordpolicy.language.documents.faults import MAX_DEPTH, MAX_NODES, TooLarge
+from koordpolicy.language.documents.faults import MAX_DEPTH, MAX_NODES, SyntaxFault, TooLarge
 from koordpolicy.language.documents.scalars import NotANumberHere, plain, tagged
 from koordpolicy.language.documents.text import HALF, Lines, TextMap, content_start, joined
 from koordpolicy.language.documents.tree import Data, Place
+from koordpolicy.language.documents.unquoted import unquoted
 from koordpolicy.language.documents.wording import RENDER_FIRST, TEMPLATE
 
 _CORE = "tag:yaml.org,2002:"
@@ -112,6 +113,8 @@ class _Builder:
         """The value of a scalar with a tag; the text itself where the tag is not one of ours."""
         short = tag.removeprefix(_CORE)
         if short == tag or short not in _SCALAR_TAGS:
+            if tag.startswith("!(") and unquoted(self.lines.text, tag_start) is not None:
+                raise SyntaxFault("found an expression where a tag belongs", tag_start - self.base)
             self.refuse_tag(tag, tag_start, start)
             return text
         try:

@@ -20,6 +20,7 @@ _OPENED = ("flow mapping", "flow sequence", "quoted scalar", "simple key")
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _CONTENT = re.compile(r"[^\r\n]")
+_CONTENT_LINE = re.compile(r"\s*[^\r\n]*")
 _WORD = re.compile(r" *([A-Za-z_][\w.-]*) *(?:#[^\r\n]*)?(?=\r|\n)")
 
 
@@ -34,6 +35,7 @@ def mended(
     if len(text) > _LONGEST:
         return None, more
     for _ in range(MAX_FAULTS):
+        tabbed = "\t" in text[_line_start(text, fault.offset) : fault.offset + 1]
         text, end = _without(text, fault)
         quiet = Diagnostics()
         try:
@@ -41,7 +43,8 @@ def mended(
         except TooLarge:
             return None, more
         except SyntaxFault as another:
-            if another.offset < end:  # what was left out has spoilt this, too
+            spoilt = tabbed and another.offset < _line_end(text, end)  # how deep a tab is nobody knows
+            if another.offset < end or spoilt:  # what was left out has spoilt this, too
                 return None, more
             more.append(another)
             fault = another
@@ -61,6 +64,8 @@ def at_cause(text: str, fault: SyntaxFault) -> SyntaxFault:
     template = text.find("{{", before, start)
     if template >= 0 and "{{" not in text[start : _belonging(text, start)]:
         return SyntaxFault(fault.problem, template)
+    if "could not find expected ':'" in fault.problem and fault.context_offset is not None:
+        return SyntaxFault(fault.problem, fault.context_offset, fault.context)
     word = _WORD.match(text, before)
     if "mapping values" not in fault.problem or word is None or word.end() >= start:
         return fault
@@ -81,6 +86,13 @@ def _without(text: str, fault: SyntaxFault) -> tuple[str, int]:
 
 def _line_start(text: str, at: int) -> int:
     return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+
+
+def _line_end(text: str, at: int) -> int:
+    """The end of the first line from `at` on that holds something."""
+    rest = text[at:]
+    first = _CONTENT_LINE.match(rest)
+    return at + (first.end() if first else len(rest))
 
 
 def _depth(line: str) -> int:

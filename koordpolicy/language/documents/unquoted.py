@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_KEY: Final = re.compile(r"(?<![\w'\"-])(?:cel|condition|expression|where):[ ]+(?=[^\s'\"|>&*!#])")
+_KEY: Final = re.compile(r"(?<![\w'\"-])(?:cel|condition|expression|where):[ ]+(?=[^\s|>&*#])")
+_QUOTED: Final = re.compile(r"'[^']*'|\"[^\"\\]*\"")
 _PAIRS: Final = {"}": "{", "]": "[", ")": "("}
 
 
@@ -29,6 +30,8 @@ def unquoted(text: str, at: int) -> Unquoted | None:
     end = _end(line, start, flow=_opens(line[: keys[0].start()]))
     if end is None or not first + start <= at <= first + end:
         return None
+    if _QUOTED.match(line, start, min(end, at - first + 1)) is None and line[start] in "'\"":
+        return None  # what is wrong is within the quotes
     written = line[start:end]
     single = '"' in written or "\\" in written
     quoted = "'" + written.replace("'", "''") + "'" if single else f'"{written}"'

@@ -1,11 +1,28 @@
 """Comparisons whose outcome does not depend on any input (KP214)."""
 
+from collections.abc import Mapping
 from math import inf
+from types import MappingProxyType
 
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.checker.context import Context
 
 _SIZES = ("size(", ".size(")
+_OF_TIME = "(google.protobuf.Timestamp"
+TIMES: Mapping[str, tuple[int, int]] = MappingProxyType(
+    {
+        "getMonth": (0, 11),
+        "getDate": (1, 31),
+        "getDayOfMonth": (0, 30),
+        "getDayOfWeek": (0, 6),
+        "getDayOfYear": (0, 365),
+        "getHours": (0, 23),
+        "getMinutes": (0, 59),
+        "getSeconds": (0, 59),
+        "getMilliseconds": (0, 999),
+    }
+)
+"""What parts of a time lie within."""
 _REFLEXIVE = frozenset(("_<=_", "_>=_", "_==_"))
 
 
@@ -53,6 +70,8 @@ def _bounds(node: ir.Node) -> tuple[float, float]:
     """The least and the greatest value that a number can have."""
     if isinstance(node, ir.Const) and isinstance(node.value, int | float):
         return node.value, node.value
+    if isinstance(node, ir.Call) and _OF_TIME in node.overload:
+        return TIMES.get(node.overload.partition("(")[0], (-inf, inf))
     if node.type.name == "uint" or (isinstance(node, ir.Call) and node.overload.startswith(_SIZES)):
         return 0, inf
     return -inf, inf

@@ -11,6 +11,7 @@ from koordpolicy.language.cel.checker.library import call_library
 from koordpolicy.language.cel.checker.literals import check_literals
 from koordpolicy.language.cel.checker.macros import macro_usage
 from koordpolicy.language.cel.checker.names import FactGroup, NameSpace, as_value, error_at, place
+from koordpolicy.language.cel.checker.operands import as_number
 from koordpolicy.language.cel.checker.overloads import choose, loose, matches, spread, takers
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.functions import Function, Overload
@@ -162,7 +163,7 @@ def _resolve(
         elif mixes and all(each.is_number or each == DYN for each in types):
             return _call(node, function, None, args, receiver, DYN)
         else:
-            return _no_overload(context, node, function, types, overloads, receiver)
+            return _no_overload(context, node, function, args, overloads, receiver)
     if mixes and any(each == DYN for each in types):
         return _call(node, function, None, args, receiver, DYN)
     chosen = choose(unifier, found, types)
@@ -284,10 +285,10 @@ _SHOWN_SIGNATURES = 6
 
 
 def _no_overload(
-    context: Context, node: ast.CallExpr, function: Function, types: Sequence[Type],
+    context: Context, node: ast.CallExpr, function: Function, args: Sequence[ir.Node],
     overloads: Sequence[Overload], receiver: bool,
 ) -> ir.Node:  # fmt: skip
-    name = function.name
+    name, types = function.name, [context.type(arg) for arg in args]
     if receiver and not any(_accepts(context, each.params[0], types[0]) for each in overloads):
         owners = _listed({short(each.params[0]) for each in overloads})
         assert node.target is not None
@@ -302,7 +303,16 @@ def _no_overload(
         help = f'write `{name}("{context.text(node.args[0])}")`'
     elif not receiver and len(types) == 1 and takers(function, 1, True):
         help = f"of a list it is written `{context.text(node.args[0])}.{name}()`"
+    elif name in KEEPS_UNIT and (one_type := _as_the_others(context, args, types)) is not None:
+        help = one_type
     return context.fail("KP205", f"`{name}` does not take ({given})", node.start, node.end, help)
+
+
+def _as_the_others(context: Context, args: Sequence[ir.Node], types: Sequence[Type]) -> str | None:
+    """How a text among numbers becomes one of them."""
+    number = next((each for each in types if each.is_number), None)
+    text = next((arg for arg, given in zip(args, types, strict=True) if given == STRING), None)
+    return None if number is None or text is None else as_number(context, text, number)
 
 
 def _accepts(context: Context, param: Type, given: Type) -> bool:

@@ -3,9 +3,18 @@
 from koordpolicy.language.cel import ast, ir, units
 from koordpolicy.language.cel.checker.bounds import warn_if_decided
 from koordpolicy.language.cel.checker.context import Context
-from koordpolicy.language.cel.checker.operands import as_number, as_text, call, no_operator, settled, sign_of
+from koordpolicy.language.cel.checker.operands import (
+    as_number,
+    as_text,
+    call,
+    conversion,
+    no_operator,
+    settled,
+    sign_of,
+    taken,
+)
 from koordpolicy.language.cel.checker.quantities import clash, operand, take_unit, zero_as
-from koordpolicy.language.cel.types import BOOL, DOUBLE, NULL, STRING
+from koordpolicy.language.cel.types import BOOL, DOUBLE, NULL, STRING, Type
 from koordpolicy.language.cel.wording import open_type, short, spoken
 
 _ORDERED = frozenset(
@@ -62,18 +71,13 @@ def check_equality(context: Context, node: ast.CallExpr, args: list[ir.Node]) ->
     if context.unifier.join(left, right) is None:
         if NULL in (left, right):
             return _never_null(context, node, args)
-        help, verdict = None, "they are never equal"
+        verdict = "they are never equal"
         if left.is_number and right.is_number:
             verdict = f"`{sign_of(node)}` wants numbers of one type"
-            help = "convert one side, or wrap it in `dyn()` to compare across number types"
-        elif STRING in (left, right):
-            text, other = (args[0], args[1]) if left == STRING else (args[1], args[0])
-            numeric = context.type(other).is_number
-            help = as_number(context, text, context.type(other)) if numeric else as_text(context, other)
         return context.fail(
             "KP205",
             f"`{context.text(args[0])}` is {spoken(left)}, `{context.text(args[1])}` is {spoken(right)}: {verdict}",
-            node.start, node.end, help,
+            node.start, node.end, conversion(context, node.function, args),
         )  # fmt: skip
     warn_if_decided(context, node, args)
     return call(node, node.function, BOOL, args)
@@ -126,6 +130,15 @@ def check_membership(context: Context, node: ast.CallExpr, args: list[ir.Node]) 
         return context.fail(
             "KP205",
             f"`{context.text(args[0])}` is {spoken(element)}, the {what} of `{context.text(args[1])}` are {short(inner)}",
-            node.start, node.end,
+            node.start, node.end, _as_element(context, args[0], element, inner),
         )  # fmt: skip
     return call(node, f"@in(dyn,{container.name})", BOOL, args)
+
+
+def _as_element(context: Context, node: ir.Node, given: Type, inner: Type) -> str | None:
+    """How a value becomes one that a list or a map may hold."""
+    if given.name == "optional_type":
+        return taken(context, node)
+    if given == STRING and inner.is_number:
+        return as_number(context, node, inner)
+    return as_text(context, node) if inner == STRING else None

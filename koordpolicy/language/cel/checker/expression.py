@@ -9,13 +9,13 @@ from types import MappingProxyType
 from typing import Final
 
 from koordpolicy.language.cel import ast, ir, units
-from koordpolicy.language.cel.casts import cast
+from koordpolicy.language.cel.casts import cast, strangers
 from koordpolicy.language.cel.checker.calls import check_call
 from koordpolicy.language.cel.checker.context import Context, Problem, Watch
 from koordpolicy.language.cel.checker.macros import check_macro
 from koordpolicy.language.cel.checker.messages import check_message
 from koordpolicy.language.cel.checker.names import check_ident, check_index, check_select, error_at
-from koordpolicy.language.cel.checker.operands import as_text
+from koordpolicy.language.cel.checker.operands import as_number, as_text
 from koordpolicy.language.cel.checker.operators import OPERATORS, check_operator
 from koordpolicy.language.cel.checker.quantities import (
     as_double,
@@ -33,6 +33,7 @@ from koordpolicy.language.cel.types import (
     DYN,
     ERROR,
     INT,
+    STRING,
     Type,
     Unit,
     list_of,
@@ -226,7 +227,8 @@ def _fitted(context: Context, node: ir.Node, wanted: Type) -> ir.Node:
     if given == INT and wanted == DOUBLE and isinstance(node, ir.Const):
         return as_double(node)
     if given.name != "null_type" and context.unifier.fits((given,), (wanted,)):
-        return node
+        refused = [_fitted(context, one, wanted) for one in strangers(node, wanted)]
+        return refused[0] if refused else node
     text = context.text(node)
     help: str | None = None
     replacement: str | None = None
@@ -247,4 +249,6 @@ def _fitted(context: Context, node: ir.Node, wanted: Type) -> ir.Node:
             help = f"convert it: `{wanted.name}({text})`"
         elif wanted.name == "string":
             help = as_text(context, node)
+        elif given == STRING and wanted.is_number and not isinstance(node, ir.Cond):
+            help = as_number(context, node, wanted)
     return context.fail(code, message, node.start, node.end, help, replacement)

@@ -1,5 +1,7 @@
 """Constant arguments, tried out while checking: a malformed duration is found now, not at run time."""
 
+import re
+
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.checker.context import Context
 from koordpolicy.language.cel.defects import guarded
@@ -46,8 +48,47 @@ def check_literals(context: Context, call: ir.Call, function: Function, overload
     try:
         guarded(lambda: overload.implementation(*values))
     except CelError as error:
-        return context.fail("KP209", error.message, shown.start, shown.end)
+        return context.fail("KP209", error.message, shown.start, shown.end, _instead(function.name, shown))
+    _warn_if_odd(context, function.name, shown)
     return call
+
+
+def _instead(name: str, argument: ir.Node) -> str | None:
+    """What was most likely meant by a constant that a conversion refuses."""
+    text = (
+        argument.value.strip() if isinstance(argument, ir.Const) and isinstance(argument.value, str) else ""
+    )
+    if name == "memory" and (found := _BYTES.fullmatch(text)):
+        unit = found[2][0].upper()
+        return f"write `memory('{found[1]}{unit}i')`, or `{'k' if unit == 'K' else unit}` for powers of 1000"
+    if name == "cpu" and (found := _CORES.fullmatch(text)):
+        return f"cores have no unit: write `cpu('{found[1]}')`"
+    if name == "duration" and (found := _DAYS.fullmatch(text)):
+        return f"count days in hours: `duration('{int(found[1]) * 24}h')`"
+    return None
+
+
+_BYTES = re.compile(r"([0-9]{1,15})([kKmMgGtTpP])(?:[bB]|i[bB])")
+_CORES = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?(?:c|core|cores|cpu|cpus|vcpu)", re.IGNORECASE)
+_DAYS = re.compile(r"([0-9]{1,5})d")
+
+
+def _warn_if_odd(context: Context, name: str, argument: ir.Node) -> None:
+    """KP209 as a warning for an amount that can be read, and is hardly meant."""
+    value = argument.value if isinstance(argument, ir.Const) else None
+    text = value.strip() if isinstance(value, str) else ""
+    if name == "memory" and text.endswith("m") and text != "0m":
+        message, help = f"`{text}` is in thousandths of a byte", f"write `memory('{text[:-1]}Mi')`"
+    elif name == "cpu" and text.endswith("i"):
+        message, help = f"`{text}` is an amount of memory", f"write `memory('{text}')`, or the cores"
+    elif name == "percent" and isinstance(value, int | float) and 0 < value < 1:
+        message, help = (
+            f"`{value}` is less than one percent",
+            f"write `percent({round(value * 100, 9):g})` for the share {value:g}",
+        )
+    else:
+        return
+    context.warn("KP209", message, argument.start, argument.end, help)
 
 
 def _checked_format(context: Context, call: ir.Call) -> ir.Node:

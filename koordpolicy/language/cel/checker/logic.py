@@ -3,7 +3,9 @@
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.checker.context import Context
 from koordpolicy.language.cel.checker.names import error_at
+from koordpolicy.language.cel.checker.operands import conversion
 from koordpolicy.language.cel.checker.quantities import clash, operand, take_unit
+from koordpolicy.language.cel.checker.settled import warn_if_settled
 from koordpolicy.language.cel.types import BOOL, DYN
 from koordpolicy.language.cel.wording import open_type, spoken
 
@@ -34,7 +36,9 @@ def check_logic(context: Context, node: ast.CallExpr, args: list[ir.Node]) -> ir
     if not all(conditions):
         return error_at(node)
     make = ir.And if node.function == "_&&_" else ir.Or
-    return make(BOOL, tuple(args), start=node.start, end=node.end)
+    found = make(BOOL, tuple(args), start=node.start, end=node.end)
+    warn_if_settled(context, found)
+    return found
 
 
 def check_conditional(context: Context, node: ast.CallExpr, args: list[ir.Node]) -> ir.Node:
@@ -54,6 +58,9 @@ def check_conditional(context: Context, node: ast.CallExpr, args: list[ir.Node])
             "KP205",
             f"`{context.text(then)}` is {spoken(left)}, `{context.text(otherwise)}` is {spoken(right)}: "
             "both branches must give one type",
-            node.start, node.end, "convert one of them, or wrap it in `dyn()`",
+            node.start, node.end, conversion(context, node.function, [then, otherwise]) or "give both one type",
         )  # fmt: skip
+    if isinstance(test, ir.Const) and context.environment.literal_checks:
+        context.warn("KP214", f"`{context.text(test)}` decides here once and for all", test.start, test.end,
+            "remove it with the arm that is never taken")  # fmt: skip
     return ir.Cond(joined, test, then, otherwise, start=node.start, end=node.end)

@@ -4,10 +4,11 @@ import re
 
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.checker.context import Context
+from koordpolicy.language.cel.checker.overloads import matches
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.library.quantities import parse_quantity
 from koordpolicy.language.cel.types import DURATION, INT, STRING, TIMESTAMP, Type, Unit
-from koordpolicy.language.cel.wording import open_type, spoken
+from koordpolicy.language.cel.wording import open_type, spoken, written_empty
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _VERBS = {"_+_": "added", "_-_": "subtracted", "_*_": "multiplied", "_/_": "divided", "_%_": "divided"}
@@ -42,10 +43,10 @@ def no_operator(
             f"`{context.text(args[0])}` is {spoken(left)}, `{context.text(args[1])}` is {spoken(right)}: "
             f"they cannot be {verb}"
         )
-    return context.fail("KP205", message, node.start, node.end, _conversion(context, node.function, args))
+    return context.fail("KP205", message, node.start, node.end, conversion(context, node.function, args))
 
 
-def _conversion(context: Context, operator: str, args: list[ir.Node]) -> str | None:
+def conversion(context: Context, operator: str, args: list[ir.Node]) -> str | None:
     """How two operands of different types might be brought together."""
     left, right = context.type(args[0]), context.type(args[1])
     if left.is_number and right.is_number:
@@ -60,8 +61,8 @@ def _conversion(context: Context, operator: str, args: list[ir.Node]) -> str | N
         )
     for one, other, node in ((left, right, args[1]), (right, left, args[0])):
         text = context.text(node)
-        if other.name == "optional_type":
-            return f"take its value: `{text}.orValue(..)`"
+        if other.name == "optional_type" and one.name != "optional_type":
+            return taken(context, node)
         if one == TIMESTAMP and other == STRING:
             return f"convert it: `timestamp({_with_time(node, text)})`"
         if one == DURATION and other == STRING:
@@ -76,6 +77,12 @@ def _conversion(context: Context, operator: str, args: list[ir.Node]) -> str | N
     return as_text(context, counted)
 
 
+def taken(context: Context, optional: ir.Node) -> str:
+    """How the value of an optional is taken, an empty one where there is none."""
+    (inner,) = context.type(optional).params
+    return f"take its value: `{context.text(optional)}.orValue({written_empty(inner) or '..'})`"
+
+
 def _with_time(node: ir.Node, text: str) -> str:
     """A text that is a time; where it is a mere date, midnight of that day."""
     if isinstance(node, ir.Const) and isinstance(node.value, str) and _DATE.fullmatch(node.value):
@@ -83,13 +90,16 @@ def _with_time(node: ir.Node, text: str) -> str:
     return text
 
 
-def as_text(context: Context, node: ir.Node) -> str:
-    """How a value becomes a text, with what the text then counts."""
+def as_text(context: Context, node: ir.Node) -> str | None:
+    """How a value becomes a text, with what the text then counts; None for what has no text of its own."""
     text, unit = context.text(node), context.type(node).unit
     if unit is Unit.PERCENT:
         return f"write it as a text: `percentText({text})`"
     if unit in (Unit.CPU, Unit.BYTES):
         return f"write it as a text: `quantityText({text})`"
+    function = context.environment.function("string")
+    if function is None or not matches(context.unifier, function.overloads, [context.type(node)]):
+        return None
     counted = _COUNTED.get(unit) if unit is not None else None
     return f"convert it: `string({text})`" + (f", which gives {counted}" if counted else "")
 
