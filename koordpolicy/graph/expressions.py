@@ -1,13 +1,14 @@
 """From the text of an expression in a document to its typed form, findings placed in the file."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from koordpolicy.diagnostics import Diagnostics, Fix, Severity
 from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.comments import CODE as LOST_LINES
 from koordpolicy.graph.comments import lost_lines
+from koordpolicy.graph.references import walk
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.checker import Problem, check, check_as
 from koordpolicy.language.cel.environment import Environment, UserFunction
@@ -175,7 +176,27 @@ def _checked(
     else:
         node = check_as(tree, wanted, environment, problems, text)
     whole = folded and node.type != ERROR and not _wrong(problems)
+    problems += _decided(tree, text)
     return (fold(node) if whole else node), tuple(problems)
+
+
+def _decided(tree: ast.Expr, text: str) -> Iterator[Problem]:
+    """KP214 for literals where `?` asks for a condition."""
+    for node in walk(tree) if "?" in text else ():
+        if (
+            isinstance(node, ast.CallExpr)
+            and node.function == "_?_:_"
+            and isinstance(node.args[0], ast.Literal)
+        ):
+            test = node.args[0]
+            yield Problem(
+                "KP214",
+                f"`{text[test.start : test.end]}` decides here once and for all",
+                test.start,
+                test.end,
+                "remove it with the arm that is never taken",
+                Severity.WARNING,
+            )
 
 
 def _wrong(problems: Sequence[Problem]) -> bool:

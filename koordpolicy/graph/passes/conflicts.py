@@ -85,8 +85,9 @@ def _can_hold(state: State, reach: Reach, told: set[tuple[str, str, str]]) -> bo
     if (rule.document, "", "KP303") not in told:
         told.add((rule.document, "", "KP303"))
         place, help = _impossible(state, rule)
+        selected = _selectors(state, rule)
         for one in list(state.found):
-            if one.code == "KP214" and place.holds(one.span):
+            if one.code == "KP214" and (place.holds(one.span) or (selected and selected.holds(one.span))):
                 state.found.discard(one)  # the part of it that never holds
         state.found.add("KP303", place, f"the match of `{rule.document}` can never hold", help=help)
     return False
@@ -97,6 +98,15 @@ def _never_asked(state: State, reach: Reach) -> bool:
     if reach.rule.key.kind != "AdmissionRule" or reach.test is None:
         return False
     return outcome(reach.test, sorted(operations_of(state.decisions, reach.rule.key))) is False
+
+
+def _selectors(state: State, rule: Rule) -> Span | None:
+    """Where the match of a rule's document stands, if it has one."""
+    unit = next(
+        (one for one in state.units if one.id == rule.document and one.layer_name == rule.layer), None
+    )
+    positions = None if unit is None else unit.document.positions
+    return positions.value(("spec", "match")) if positions and positions.has(("spec", "match")) else None
 
 
 def _impossible(state: State, rule: Rule) -> tuple[Span, str]:

@@ -46,7 +46,7 @@ def cast(node: ir.Node, wanted: Type) -> ir.Node:
 
 def strangers(node: ir.Node, wanted: Type) -> list[ir.Node]:
     """The parts of an expression without a type of its own that it may give, and that are surely no values of `wanted`."""
-    if not is_open(node.type) or wanted.name not in _SIMPLE:
+    if node.type.name not in _OPEN or wanted.name not in _SIMPLE:
         return []
     found: list[ir.Node] = []
     waiting = [node]

@@ -62,7 +62,11 @@ def _without_quotes_of_others(source: str, found: list[SyntaxProblem]) -> list[S
     """The problems; where a quote is missing, those of the quotes behind it follow from it."""
     for at, one in enumerate(found[:-1]):
         before = source[: one.start].rstrip()
-        if before.endswith(("'", '"')) and any(NOT_CLOSED in other.message for other in found[at + 1 :]):
+        if (
+            before.endswith(("'", '"'))
+            and one.code == "KP201"
+            and any(NOT_CLOSED in other.message for other in found[at + 1 :])
+        ):
             help = f"a {before[-1]} is missing before it"
             return [*found[:at], SyntaxProblem(one.message, one.start, one.end, help, one.code)]
     return found

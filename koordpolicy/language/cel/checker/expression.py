@@ -227,7 +227,7 @@ def _fitted(context: Context, node: ir.Node, wanted: Type) -> ir.Node:
     if given == INT and wanted == DOUBLE and isinstance(node, ir.Const):
         return as_double(node)
     if given.name != "null_type" and context.unifier.fits((given,), (wanted,)):
-        refused = [_fitted(context, one, wanted) for one in strangers(node, wanted)]
+        refused = [_fitted(context, one, wanted) for one in strangers(node, wanted) if one is not node]
         return refused[0] if refused else node
     text = context.text(node)
     help: str | None = None

@@ -60,7 +60,4 @@ def check_conditional(context: Context, node: ast.CallExpr, args: list[ir.Node])
             "both branches must give one type",
             node.start, node.end, conversion(context, node.function, [then, otherwise]) or "give both one type",
         )  # fmt: skip
-    if isinstance(test, ir.Const) and context.environment.literal_checks:
-        context.warn("KP214", f"`{context.text(test)}` decides here once and for all", test.start, test.end,
-            "remove it with the arm that is never taken")  # fmt: skip
     return ir.Cond(joined, test, then, otherwise, start=node.start, end=node.end)
