@@ -100,7 +100,11 @@ def where_of(graph: RuleGraph, rule: Rule) -> str:
 
 def scope_of(graph: RuleGraph, rule: Rule) -> str:
     """What a rule applies to, in words; "" for everything."""
-    parts = [in_words(rule.match.requirements) or ""]
+    unit = unit_of(graph, rule)
+    whole = graph.matches.get(unit) if unit is not None else None
+    # A slot that holds for all that its subject applies to has no selectors of its own, but those of the document.
+    requirements = rule.match.requirements or (whole.requirements if whole is not None else ())
+    parts = [in_words(requirements) or ""]
     conditions = [condition_of(graph, rule), *_entry_conditions(graph, rule)]
     parts += [f"if {condition}" for condition in conditions if condition is not None]
     return ", ".join(part for part in parts if part)
