@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from lsprotocol.types import CompletionItemKind as Sort
@@ -19,7 +19,6 @@ from koordpolicy.language.kinds import API_VERSION, KINDS, type_name
 from koordpolicy.language.kinds.plugins import PLUGINS
 from koordpolicy.language_server.cursor import Cursor, documents_of, everything
 from koordpolicy.language_server.expressions import Parts, environment_of, parts_of
-from koordpolicy.language_server.shapes import Shape
 from koordpolicy.runtime.policies.packs import BUILT_IN
 
 MARK: Final = "koordpolicyCursor"
@@ -28,7 +27,7 @@ MARK: Final = "koordpolicyCursor"
 _WORD = re.compile(r"[\w.%/-]*\Z")
 _CEL_WORD = re.compile(r"[A-Za-z_]\w*\Z|\Z")
 _LINE = re.compile(r"[ ]*(?:- +)*\Z")
-_SPACES: Final = ("variables", "parameters", "constants")
+_SPACES: Final = ("variables", "parameters", "constants", "decisions", "before", "raised")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +85,54 @@ def _marked(text: str, offset: int) -> Iterator[tuple[int, str, bool]]:
     yield start, f"{text[:start]}{MARK}{text[offset:]}", False
     yield start, f"{text[:start]}{MARK}{text[offset:]}", True
     yield start, f"{text[:start]}{MARK}: 0{text[offset:]}", True
+    # What is still open at the cursor, in the expression or around it, is ended there.
+    for ends in _ends(text[line_start:offset]):
+        yield inner, f"{text[:inner]}{MARK}{ends}{text[offset:]}", False
+        yield start, f"{text[:start]}{MARK}{ends}{text[offset:]}", False
+        yield start, f"{text[:start]}{MARK}{ends}{text[offset:]}", True
+
+
+def _ends(line: str) -> Iterator[str]:
+    """What may end the quotes and brackets that are open after the beginning of a line, the least first."""
+    quote, brackets = _open(line)
+    around = dict.fromkeys(("", quote, quote + brackets))
+    for within in ("", "'", '"'):
+        if within != quote or not within:
+            yield from (within + ends for ends in around if within + ends)
+
+
+def _open(line: str) -> tuple[str, str]:
+    """The YAML quote that is open at the end of a line, empty for none, and what ends its brackets, the inner first.
+
+    Quotes and brackets within plain scalars are text: an expression such as `node.labels['a']`.
+    """
+    quote, brackets, before = "", "", "-"
+    for at, character in enumerate(line):
+        begins = before in ("{", "[", ",", "-") or (before == ":" and line[at - 1] == " ")
+        if quote:
+            if character == quote and not (quote == '"' and line[at - 1] == "\\"):
+                quote = ""
+        elif character in "'\"" and begins:
+            quote = character
+        elif character in "{[" and (begins or brackets):
+            brackets = ("}" if character == "{" else "]") + brackets
+        elif brackets and character == brackets[0]:
+            brackets = brackets[1:]
+        if not character.isspace():
+            before = character
+    return quote, brackets
 
 
 def _at(cursor: Cursor, compilation: Compilation, graph: RuleGraph | None) -> Iterator[Offer]:
     expression = cursor.expression
     if expression is not None:
-        yield from _in_expression(cursor, expression.value, compilation)
+        yield from _in_expression(cursor, expression.value, compilation, graph)
     elif cursor.on_key and MARK in str(cursor.path[-1]):
         yield from _keys(cursor, compilation, graph)
     elif not cursor.on_key:
+        if cursor.document.kind == "Invariant" and cursor.path[:2] == ("spec", "decisions"):
+            yield from (replace(one, text=one.name) for one in _decisions(graph, set()))
+            return
         yield from _values(cursor, compilation)
 
 
@@ -114,8 +152,12 @@ def _keys(cursor: Cursor, compilation: Compilation, graph: RuleGraph | None) -> 
         return
     if path and path[-1] == "parameters":
         yield from _parameters(cursor, path, compilation, taken)
+    for name, detail in {"apiVersion": API_VERSION, "kind": "kind"}.items() if not path else ():
+        if name not in taken:
+            text = f"{name}: {API_VERSION}" if name == "apiVersion" else f"{name}: "
+            yield Offer(name, Sort.Property, f"required, {detail}", "", text)
     for key in above.keys if above is not None else ():
-        if key.name not in taken:
+        if key.name not in taken and not (not path and key.name in ("apiVersion", "kind")):
             need = "required, " if key.required else ""
             yield Offer(key.name, Sort.Property, f"{need}{key.form}", key.meaning, f"{key.name}: ")
 
@@ -215,8 +257,10 @@ def _data(data: object, path: Path) -> object:
 # --- expressions ------------------------------------------------------------------------------------
 
 
-def _in_expression(cursor: Cursor, text: str, compilation: Compilation) -> Iterator[Offer]:
-    parts = parts_of(text, environment_of(cursor.document, cursor.path, compilation))
+def _in_expression(
+    cursor: Cursor, text: str, compilation: Compilation, graph: RuleGraph | None
+) -> Iterator[Offer]:
+    parts = parts_of(text, environment_of(cursor.document, cursor.path, compilation, graph))
     at = text.find(MARK)
     for node in reversed(parts.at(at) if parts is not None else []):
         assert parts is not None
@@ -228,7 +272,7 @@ def _in_expression(cursor: Cursor, text: str, compilation: Compilation) -> Itera
                 yield from _after_dot(parts, operand)
                 return
             case ast.Ident(name=name) if MARK in name:
-                yield from _names(parts, node, cursor.shape)
+                yield from _names(parts, node, cursor)
                 return
             case ast.Literal(value=str(value)) if MARK in value:
                 yield from _texts(compilation)
@@ -242,12 +286,13 @@ def _texts(compilation: Compilation) -> Iterator[Offer]:
             yield Offer(unit.subject, Sort.Reference, unit.kind.name)
 
 
-def _names(parts: Parts, node: ast.Expr, shape: Shape | None) -> Iterator[Offer]:
-    environment = parts.environment
+def _names(parts: Parts, node: ast.Expr, cursor: Cursor) -> Iterator[Offer]:
+    environment, shape = parts.environment, cursor.shape
     for name, local in parts.scope(node).items():
         yield Offer(name, Sort.Variable, type_name(local.type))
     roots = None
-    if shape is not None and shape.cel is not None:
+    # What an invariant may name depends on its decisions, and its environment has no more than that.
+    if shape is not None and shape.cel is not None and cursor.document.kind != "Invariant":
         roots = shape.cel.roots
     for name, type in environment.variables.items():
         if MARK not in name and (roots is None or name in roots or name not in ROOTS):

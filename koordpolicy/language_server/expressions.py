@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from koordpolicy.graph import Compilation
+from koordpolicy.graph import Compilation, RuleGraph
 from koordpolicy.graph.compiler import BASE
 from koordpolicy.graph.references import walk
 from koordpolicy.graph.slots import nameable_roots
@@ -70,8 +70,10 @@ def parts_of(text: str, environment: Environment) -> Parts | None:
     return parts
 
 
-def environment_of(document: Document, path: Path, compilation: Compilation) -> Environment:
-    """What the expression at a path of a document may name, its variables included."""
+def environment_of(
+    document: Document, path: Path, compilation: Compilation, graph: RuleGraph | None = None
+) -> Environment:
+    """What the expression at a path of a document may name, its variables included; `graph` knows decisions."""
     kind = KINDS.get(document.kind)
     if kind is None:
         return BASE
@@ -80,9 +82,31 @@ def environment_of(document: Document, path: Path, compilation: Compilation) -> 
     named = found.cel.roots if found is not None and found.cel is not None else None
     roots = nameable_roots(kind) if named is None or document.kind == "Library" else named
     environment = base.extended({name: ROOTS[name].type for name in ROOTS if name in roots})
+    if document.kind == "Invariant":
+        return _of_invariant(document, environment, graph or compilation.graph)
     if document.kind == "Library":
         return environment.extended(_function_parameters(document, path))
     return environment.extended(refs={"variables": _variables(document, environment)})
+
+
+def _of_invariant(document: Document, environment: Environment, graph: RuleGraph | None) -> Environment:
+    """The decisions that an invariant names, with the records that may be named beside them."""
+    spec = document.data.get("spec")
+    written = spec.get("decisions") if isinstance(spec, dict) else None
+    said = (
+        {name: one for name, one in written.items() if isinstance(one, str)}
+        if isinstance(written, dict)
+        else {}
+    )
+    found = {name: graph.decision(one) for name, one in said.items() if graph is not None and one in graph}
+    kinds = {KINDS[one.key.kind] for one in found.values() if one.key.kind in KINDS}
+    roots = {name for kind in kinds for name in nameable_roots(kind)}
+    types = dict.fromkeys(said, ERROR) | {name: one.type for name, one in found.items()}
+    raised = {"raised": types} if isinstance(spec, dict) and spec.get("raised") else {}
+    return environment.extended(
+        {name: ROOTS[name].type for name in ROOTS if name in roots},
+        refs={"decisions": types, "before": types, **raised},
+    )
 
 
 def _target(document: Document, compilation: Compilation) -> str:

@@ -13,6 +13,7 @@ from koordpolicy.language.documents.document import Path
 from koordpolicy.language.kinds import PolicySpec
 from koordpolicy.language.kinds.bundle import LibrarySpec, PolicyTestSpec
 from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
+from koordpolicy.language.kinds.invariants import InvariantSpec
 from koordpolicy.language.kinds.scheduling import SchedulingProfileSpec
 from koordpolicy.language_server.expressions import expressions_of
 
@@ -24,8 +25,8 @@ _CLASS_FACTS = frozenset(("qos", "qosLabel"))
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What a name stands for. `space` is `parameter`, `variable`, `constant`, `function`, `document`, `item` (of a list)
-    or `decision`; `of` is the kind of a document, else the target or document whose name it is, empty for what the
+    """What a name stands for. `space` is `parameter`, `variable`, `constant`, `function`, `document`, `item` (of a list),
+    `named` (a decision, by an invariant) or `decision`; `of` is the kind of a document, else the target or document whose name it is, empty for what the
     whole bundle shares.
     """
 
@@ -127,14 +128,18 @@ def _decisions(unit: Unit, targets: Mapping[str, bool]) -> Iterator[Mention]:
     elif isinstance(spec, PolicyExceptionSpec):
         places = [(("spec", "overrides", name), name) for name in spec.overrides]
     for path, name in places:
-        yield from _decision(unit, path, name, targets)
+        yield from _decision(unit, unit.document.positions.key(path), name, targets)
+    if isinstance(spec, InvariantSpec):
+        for short, name in spec.decisions.items():
+            path = ("spec", "decisions", short)
+            yield Mention(Name("named", unit.id, short), unit.document.positions.key(path), True, unit)
+            yield from _decision(unit, unit.document.positions.value(path), name, targets)
 
 
-def _decision(unit: Unit, path: Path, name: str, targets: Mapping[str, bool]) -> Iterator[Mention]:
+def _decision(unit: Unit, whole: Span, name: str, targets: Mapping[str, bool]) -> Iterator[Mention]:
     target = max((one for one in targets if name.startswith(f"{one}.")), key=len, default=None)
     if target is None:
         return
-    whole = unit.document.positions.key(path)
     kind, _, subject = target.partition("/")
     yield Mention(Name("decision", "", name), whole, False, unit)
     if targets[target]:
@@ -158,7 +163,14 @@ def _within(whole: Span, at: int, length: int) -> Span:
     return Span.at(whole.file, whole.start.line, whole.start.column + at + quoted, length)
 
 
-_SPACES = {"parameters": "parameter", "variables": "variable", "constants": "constant"}
+_SPACES = {
+    "parameters": "parameter",
+    "variables": "variable",
+    "constants": "constant",
+    "decisions": "named",
+    "before": "named",
+    "raised": "named",
+}
 
 
 def _expression(
@@ -171,7 +183,7 @@ def _expression(
     for node in walk(tree):
         match node:
             case ast.SelectExpr(operand=ast.Ident(name=space), field=name) if space in _SPACES:
-                of = {"parameters": unit.target, "variables": unit.id, "constants": ""}[space]
+                of = {"parameters": unit.target, "constants": ""}.get(space, unit.id)
                 place = positions.text_span(path, node.field_start, node.field_start + len(name))
                 yield Mention(Name(_SPACES[space], of, name), place, False, unit)
             case ast.CallExpr(function=name, target=None) if name in functions:

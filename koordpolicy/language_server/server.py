@@ -333,7 +333,8 @@ def _register_changing(server: PolicyServer) -> None:
         mention, snapshot = found
         try:
             renameable(mention, snapshot)
-        except CannotRenameError:
+        except CannotRenameError as error:
+            ls.window_show_message(types.ShowMessageParams(types.MessageType.Warning, str(error)))
             return None
         place = ls.location(mention.span, snapshot)
         return types.PrepareRenamePlaceholder(place.range, mention.name.name) if place is not None else None

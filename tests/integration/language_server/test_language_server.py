@@ -119,6 +119,18 @@ def test_rename(editor: Editor, case: dict[str, Any]) -> None:
     assert [one.message for one in found_after if one.severity == types.DiagnosticSeverity.Error] == []
 
 
+@pytest.mark.parametrize("broken", [True, False])
+def test_before_a_new_name_is_typed_it_says_why_there_can_be_none(editor: Editor, *, broken: bool) -> None:
+    editor.write("koordpolicy.yaml", DATA["bundle"]["koordpolicy.yaml"])
+    if broken:
+        editor.write("pool.yaml", DATA["bundle"]["pool.yaml"] + "  parameters: {")
+    where = at(editor, {"file": "half.yaml", "at": "- variables.ke▮pt"})
+    found = editor.run(editor.client.text_document_prepare_rename_async(types.PrepareRenameParams(**where)))
+    assert (found is None) == broken
+    assert [message for message in editor.messages if "can be read: mend " in message] == editor.messages
+    assert bool(editor.messages) == broken
+
+
 @cases("findings")
 def test_findings(editor: Editor, case: dict[str, Any]) -> None:
     editor.write("koordpolicy.yaml", DATA["bundle"]["koordpolicy.yaml"])
