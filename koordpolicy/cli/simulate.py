@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,12 @@ from koordpolicy import resources
 from koordpolicy.cli.at_flag import moment_of
 from koordpolicy.cli.bundle import graph_of
 from koordpolicy.cli.command import OK, CannotRunError
+from koordpolicy.cli.counted import counted
 from koordpolicy.cli.simulation.text import render
 from koordpolicy.cli.simulation.words import Page, length
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
+from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.runtime.collector import collect
@@ -54,6 +56,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         workload = read_workload(Path(arguments.nodes), Path(arguments.pods))
     except WorkloadError as error:
         raise CannotRunError(str(error)) from None
+    _demand_pods(arguments.explain, workload)
     told = simulated(graph, workload, settings, arguments.seed, terminal)
     told["policies"]["paths"] = arguments.policies or ["the built-in pack", f"examples/{EXAMPLE}"]
     if arguments.output == "json":
@@ -73,6 +76,24 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
             f"koordpolicy simulate: no decision was made on a pod `{name}`, so there is nothing to explain"
         )
     return OK
+
+
+def _demand_pods(names: Sequence[str], workload: Workload) -> None:
+    """Refuse to explain a pod that there is none of, before anything is simulated. Raises `CannotRunError`."""
+    known = {
+        name
+        for arrival in workload.arrivals
+        for metadata in [arrival.pod["metadata"]]
+        for short in [str(metadata.get("name", ""))]
+        for name in (short, f"{metadata.get('namespace') or 'default'}/{short}")
+    }
+    for name in names:
+        if name not in known:
+            close = nearest(name, known)
+            meant = f"; did you mean `{close}`?" if close else ""
+            raise CannotRunError(
+                f"there is no pod `{name}` to explain among {counted(len(workload.arrivals), 'pod')}{meant}"
+            )
 
 
 def simulated(

@@ -88,6 +88,8 @@ class Journal:
     finished: int = 0
     placed: int = 0
     preempted: int = 0
+    anew: dict[PodKey, bool] = field(default_factory=dict)
+    """Pods that were on a node before the simulation began and got one anew: whether it is another."""
     evicted: dict[str, int] = field(default_factory=dict)
     """Pods that agents let go, by reason."""
     late: list[float] = field(default_factory=list)

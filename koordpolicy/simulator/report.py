@@ -59,6 +59,8 @@ def report(simulation: Simulation) -> dict[str, Any]:
             "notArrived": len(simulation.workload.arrivals) - journal.arrived,
             "finished": journal.finished,
             "running": simulation.running,
+            "placedAnew": len(journal.anew),
+            "onOtherNodes": sum(journal.anew.values()),
         },
         "pending": _pending(waiting, simulation.cluster.schedulers.held_up),
         "refused": [

@@ -31,6 +31,7 @@ from koordpolicy.manager.webhooks.rules import Violation
 from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import CPU, MEMORY, PRIORITY_CLASS, QOS_BEST_EFFORT, QOS_CLASS
+from koordpolicy.model.reading import mapping
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.binder import Binding, Preempt
@@ -242,6 +243,9 @@ class Simulation:
         arrival, machine = self._arrivals[key], self.machines[decision.node]
         self.journal.scheduled.add(key)
         self.journal.placed += 1
+        before = mapping(arrival.pod, "spec").get("nodeName")
+        if before:
+            self.journal.anew[key] = before != decision.node
         self.journal.waits.append((now - self.start - arrival.time) / SECOND)
         found = self.graph.catalogue.resolve(
             pod.labels.get(QOS_CLASS), pod.labels.get(PRIORITY_CLASS), pod.priority, pod.kubernetes_qos

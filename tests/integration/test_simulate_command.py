@@ -166,15 +166,63 @@ def test_what_kubectl_gives_is_taken_as_it_comes(tmp_path: Path, kinds: bool) ->
                 json.dumps({"apiVersion": "v1", "kind": f"{kind}List", "items": bare})
             )
         words = ("--nodes", str(tmp_path / "Node.json"), "--pods", str(tmp_path / "Pod.json"))
-    code, text, said = call("simulate", *words, "--explain", "shop/huge", "--explain", "nobody", "-o", "json")
+    code, text, said = call("simulate", *words, "--explain", "shop/huge", "-o", "json")
     assert code == 0, said
     told = json.loads(text)
     assert (told["pods"]["scheduled"], told["pods"]["pending"]) == (1, 1)
     (one,) = told["explained"]
     assert one["pod"] == "shop/huge"
     assert [refusal["reason"] for refusal in one["refusals"]] == ["Insufficient cpu"]
-    assert "no decision was made on a pod `nobody`" in said
     assert "Why shop/huge is pending" in call("simulate", *words, "--explain", "shop/huge")[1]
+
+
+def listed(*items: dict[str, Any]) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+
+
+@pytest.mark.parametrize(
+    ("nodes", "pods", "more", "problem"),
+    [
+        (listed(node("a", "4")), listed(node("a", "4")), (), "pods.json: there is no pod in it"),
+        (
+            listed(node("a", "4"), node("a", "8")),
+            listed(pod("p", "1")),
+            (),
+            "nodes.json: the node `a` stands in it 2 times",
+        ),
+        ("", listed(pod("p", "1")), (), "nodes.json: the file is empty"),
+        (listed(node("a", "4")), " \n", (), "pods.json: the file is empty"),
+        (
+            listed(node("a", "4")),
+            listed(pod("small", "1")),
+            ("--explain", "smal"),
+            "there is no pod `smal` to explain among 1 pod; did you mean `small`?",
+        ),
+    ],
+)
+def test_a_workload_that_cannot_be_meant_is_refused(
+    tmp_path: Path, nodes: str, pods: str, more: tuple[str, ...], problem: str
+) -> None:
+    (tmp_path / "nodes.json").write_text(nodes)
+    (tmp_path / "pods.json").write_text(pods)
+    code, out, said = call(
+        "simulate", "--nodes", str(tmp_path / "nodes.json"), "--pods", str(tmp_path / "pods.json"), *more
+    )
+    assert (code, out) == (2, "")
+    assert problem in said
+
+
+def test_pods_that_are_on_a_node_are_placed_anew_and_counted(tmp_path: Path) -> None:
+    file = tmp_path / "all.json"
+    bound = [pod("here", "1"), pod("gone", "1")]
+    for one, place in zip(bound, ("a", "left"), strict=True):
+        one["spec"]["nodeName"] = place
+    file.write_text(listed(node("a", "4"), *bound, pod("new", "1")))
+    words = ("simulate", "--nodes", str(file), "--pods", str(file))
+    told = json.loads(call(*words, "-o", "json")[1])["pods"]
+    assert (told["scheduled"], told["placedAnew"], told["onOtherNodes"]) == (3, 2, 1)
+    text = " ".join(call(*words)[1].split())
+    assert "2 pods were on a node already and were placed anew, as if just created: 1 on another node" in text
 
 
 TIMED = """apiVersion: koordpolicy.io/v1alpha1

@@ -13,7 +13,12 @@ def _add(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="nodes: openb CSV, what `kubectl get -o json|yaml` prints (claims, volumes, budgets, ... too), or a snapshot",
     )
-    parser.add_argument("--pods", metavar="FILE", required=True, help="pods, in the same formats")
+    parser.add_argument(
+        "--pods",
+        metavar="FILE",
+        required=True,
+        help="pods, in the same formats; one that is on a node already is placed anew, and the report counts those",
+    )
     parser.add_argument(
         "-p",
         "--policies",

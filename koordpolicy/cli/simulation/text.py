@@ -82,6 +82,13 @@ def _pods(report: Report, page: Page) -> Iterator[str]:
         f"  of the scheduled ones {number(pods['finished'])} {'has' if pods['finished'] == 1 else 'have'} finished, {number(pods['running'])} {'runs' if pods['running'] == 1 else 'run'} on",
         DIM,
     )
+    if pods["placedAnew"]:
+        one = pods["placedAnew"] == 1
+        told = (
+            f"{counted(pods['placedAnew'], 'pod')} {'was' if one else 'were'} on a node already and {'was' if one else 'were'}"
+            f" placed anew, as if just created: {number(pods['onOtherNodes'])} on another node than before"
+        )
+        yield from (page.paint(line, DIM) for line in page.wrapped(told, 2))
     drawn = report["colocation"]
     if not drawn["enabled"]:
         yield "  without co-location: no profiles, nothing offered, nothing suppressed"

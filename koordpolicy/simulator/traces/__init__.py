@@ -1,8 +1,10 @@
 """Readers of workloads: files of published formats, of clusters, and descriptions. One file a format."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Protocol
 
+from koordpolicy.model.reading import mapping
 from koordpolicy.simulator.traces import manifests, openb
 from koordpolicy.simulator.traces.described import read_described
 from koordpolicy.simulator.workload import Arrival, Json, Workload, WorkloadError
@@ -38,6 +40,12 @@ def read_workload(nodes: Path, pods: Path) -> Workload:
     found_objects = [one for file in dict.fromkeys((nodes, pods)) for one in _reader(file).read_objects(file)]
     if not found_nodes:
         raise WorkloadError(f"{nodes}: there is no node in it")
+    if not found_pods:
+        raise WorkloadError(f"{pods}: there is no pod in it that is to run")
+    counts = Counter(str(mapping(one, "metadata").get("name")) for one in found_nodes)
+    twice = next((name for name, count in counts.items() if count > 1), None)
+    if twice is not None:
+        raise WorkloadError(f"{nodes}: the node `{twice}` stands in it {counts[twice]:,} times; leave one")
     last = max((one.time + (one.duration or 0) for one in found_pods), default=0)
     return Workload(
         tuple(found_nodes),

@@ -174,6 +174,10 @@ def _documents(file: Path) -> Iterator[tuple[str, Any]]:
         raise WorkloadError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise WorkloadError(f"{file}: not UTF-8 at byte {error.start}") from None
+    if not text.strip():
+        raise WorkloadError(
+            f"{file}: the file is empty; `kubectl get nodes,pods -A -o json` writes what it may hold"
+        )
     if file.suffix == ".json":
         try:
             document = parse_json(text)
