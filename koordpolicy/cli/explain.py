@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
             return OK
     graph = graph_of(arguments.policies, arguments.compiler).at(moment_of(arguments.at))
     try:
-        terminal.print(_decided(graph, arguments, terminal.width))
+        terminal.print(_decided(graph, arguments, terminal))
     except UnknownDecision as error:
         raise CannotRunError(str(error)) from None
     return OK
@@ -91,15 +91,15 @@ def _show(about: dict[str, str], text: str, arguments: argparse.Namespace, termi
     terminal.print(json_text({**about, "text": text}, indent=2) if arguments.output == "json" else text)
 
 
-def _decided(graph: RuleGraph, arguments: argparse.Namespace, width: int) -> str:
+def _decided(graph: RuleGraph, arguments: argparse.Namespace, terminal: Terminal) -> str:
     """What the policies say. Raises `UnknownDecision`."""
-    name = arguments.what
+    name, width = arguments.what, terminal.width
     one = _is_decision(graph, name)
     if arguments.given is None:
         if arguments.output == "json":
             return _data(graph, name)
         return describe(graph, name, width) if one else describe_subject(graph, name, width)
-    given = read_given(arguments.given)
+    given = read_given(arguments.given, terminal)
     if arguments.at is None and isinstance(said := given.said.get(("now", "")), Timestamp):
         graph = graph.at(said)
     names = [name] if one else [str(key) for key in graph.decisions if name in (key.kind, key.target)]

@@ -9,5 +9,5 @@ def add_given(parser: argparse.ArgumentParser) -> None:
         "-g",
         "--given",
         metavar="FILE",
-        help="facts to answer on, YAML or JSON, as under `given` of a PolicyTest: `{node: {capacity: {cpu: 16}}}`",
+        help="facts to answer on, YAML or JSON, `-` for standard input, as under `given` of a PolicyTest: `{node: {capacity: {cpu: 16}}}`",
     )
