@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from koordpolicy.cli.command import Usage
+from koordpolicy.cli.command import LEFT_OUT, Usage
 from koordpolicy.cli.flags.paths import add_paths
 
 
@@ -38,6 +38,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
 USAGE = Usage(
     _add,
     "What could not be written is told beside it, with the reason. Exit code: 0 all that is yours was written, 2 could not run, "
-    "6 something of yours was not written (what a pack says beyond Koordinator does not count).",
+    f"{LEFT_OUT} something of yours was not written (what a pack says beyond Koordinator does not count).",
     compiles=True,
 )

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from koordpolicy.cli.command import Usage
+from koordpolicy.cli.command import LEFT_OUT, Usage
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
 USAGE = Usage(
     _add,
     "The table says what became which decision, and what could not be taken and why. Exit code: 0 all was taken, "
-    "1 the policies do not compile as they are, 2 could not run, 6 something was not taken (what stays an object of the "
+    f"1 the policies do not compile as they are, 2 could not run, {LEFT_OUT} something was not taken (what stays an object of the "
     "cluster does not count).",
     compiles=True,
 )

@@ -50,18 +50,34 @@ def describe_subject(graph: RuleGraph, name: str, width: int = 80) -> str:
     lines = []
     for target in dict.fromkeys(key.target for key in found):
         keys = [key for key in found if key.target == target]
-        lines += [target, *rows(((key.field, _brief(graph.decisions[key])) for key in keys), width), ""]
+        lines += [
+            target,
+            *rows(((key.field, _brief(graph, graph.decisions[key])) for key in keys), width),
+            "",
+        ]
     return "\n".join(lines)
 
 
-def _brief(decision: Decision) -> str:
-    """The winning rule that always applies, and how many others there are."""
+def _brief(graph: RuleGraph, decision: Decision) -> str:
+    """The rule that is asked first, what holds where it does not apply, and how many others there are."""
+    if not decision.rules:
+        return "not set"
+    first = decision.rules[0]
     always = next((rule for rule in decision.rules if rule.match.test is None), None)
-    others = sum(rule is not always for rule in decision.rules)
+    others = sum(rule is not always and rule is not first for rule in decision.rules)
     more = f" (and {others} rule{'' if others == 1 else 's'} more)" if others else ""
-    if always is None:
-        return f"no value that always holds{more}" if decision.rules else "not set"
-    return value_text(always) + more
+    if always is first:
+        return value_text(first) + more
+    otherwise = "nothing that always holds" if always is None else value_text(always)
+    return f"{value_text(first)} {_where(graph, first)}; otherwise {otherwise}{more}"
+
+
+def _where(graph: RuleGraph, rule: Rule) -> str:
+    """For what a rule applies, in a phrase."""
+    until = f"until {rule.terms.until}" if rule.terms is not None else ""
+    where, condition = in_words(rule.match.requirements), condition_of(graph, rule)
+    words = [until, f"for {where}" if where else "", f"if {condition}" if condition else ""]
+    return " ".join(filter(None, words)) or "where its entry applies"
 
 
 def value_text(rule: Rule) -> str:
