@@ -5,6 +5,9 @@ from typing import Final
 
 from koordpolicy.graph.rules import Decision, DecisionKey
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.constants import constant
+from koordpolicy.language.cel.types import BOOL, STRING, list_of
+from koordpolicy.language.facts import ROOTS
 
 USUAL: Final = frozenset(("CREATE", "UPDATE"))
 """Those of a rule that names none."""
@@ -21,3 +24,9 @@ def operations_of(decisions: Mapping[DecisionKey, Decision], key: DecisionKey) -
         if isinstance(value, ir.Const) and isinstance(value.value, list | tuple):
             said.update(map(str, value.value))
     return frozenset(said)
+
+
+def within_operations(decisions: Mapping[DecisionKey, Decision], key: DecisionKey) -> ir.Node:
+    """`operation in [...]`, as the rule that a decision belongs to says."""
+    listed = constant(list_of(STRING), sorted(operations_of(decisions, key)))
+    return ir.Call(BOOL, "@in(dyn,list)", (ir.Var(ROOTS["operation"].type, "operation"), listed))

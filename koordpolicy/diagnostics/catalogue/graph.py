@@ -10,7 +10,7 @@ GRAPH: tuple[Code, ...] = (
         explanation="""
             Two rules set the same decision, their matches can hold at once, and neither outranks the other. Rank is
             `precedence` first, then the bundle above the pack it extends, then the narrower selector: pods before
-            namespaces before nodes before none. The note shows an input on which both apply.
+            namespaces before nodes before none. The note shows an input on which both apply, found by running both matches.
             """,
         why="One of the two would win by accident, and another one after the next rename of a file.",
         example="""
@@ -368,5 +368,49 @@ GRAPH: tuple[Code, ...] = (
               enabled: true
             """,
         severity=Severity.NOTE,
+    ),
+    Code.written(
+        "KP313",
+        "may be a conflict",
+        severity=Severity.WARNING,
+        explanation="""
+            Two rules of one rank set the same decision, and neither an input on which both matches hold was found, nor the
+            proof that there is none: the note says what is too hard. Of a revision 40 pairs are asked about whose labels and
+            numbers leave it open; where there are more, it is said once. This is a warning: `check --strict` fails.
+            """,
+        why="Where both apply, the name of the document decides.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: rack-a}
+            spec:
+              match: {condition: "node.name.upperAscii().lowerAscii() == node.name"}
+              target: {cel: node.capacity.cpu * percent(65)}
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: rack-b}
+            spec:
+              match: {condition: "node.name.upperAscii().lowerAscii() != node.name.lowerAscii()"}
+              target: {cel: node.capacity.cpu * percent(75)}
+            """,
+        advice="""
+            Say which one is meant to win with `precedence`, or select by labels.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: rack-a}
+            spec:
+              match: {nodes: {matchLabels: {rack: a}}}
+              target: {cel: node.capacity.cpu * percent(65)}
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: rack-b}
+            spec:
+              match: {nodes: {matchLabels: {rack: b}}}
+              target: {cel: node.capacity.cpu * percent(75)}
+            """,
     ),
 )

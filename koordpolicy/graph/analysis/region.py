@@ -4,9 +4,11 @@ A condition in disjunctive form is a list of boxes; a box gives each fact it spe
 keeps what it cannot read as `opaque`. Boxes are exact but for their opaque part.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any
 
 from koordpolicy.graph.analysis.domain import (
     ABSENT,
@@ -129,7 +131,30 @@ def place_of(node: ir.Node) -> FactKey | None:
             return None
 
 
+def _defaulted(node: ir.Node) -> tuple[FactKey, object] | None:
+    """The place that `m[?'k'].orValue(c)` or `r.?f.orValue(c)` reads, and the constant that stands for what is absent."""
+    match node:
+        case ir.OrElse(
+            operand=ir.OptField(base=ir.Var(name=root, local=False), path=path),
+            other=ir.Const(value=other),
+            unwrap=True,
+        ):
+            return FactKey(root, path), other
+        case ir.OrElse(
+            operand=ir.Index(operand=held, index=ir.Const(value=str() as key), optional=True)
+            | ir.Select(operand=held, field=str() as key, optional=True),
+            other=ir.Const(value=other),
+            unwrap=True,
+        ):
+            inner = place_of(held)
+            return (FactKey(inner.root, inner.path, key), other) if inner and inner.key is None else None
+    return None
+
+
 _MIRRORED = {"_<_": "_>_", "_<=_": "_>=_", "_>_": "_<_", "_>=_": "_<=_", "_==_": "_==_", "_!=_": "_!=_"}
+_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    "_<_": lt, "_<=_": le, "_>_": gt, "_>=_": ge, "_==_": eq, "_!=_": ne,
+}  # fmt: skip
 _NEGATED = {"_<_": "_>=_", "_<=_": "_>_", "_>_": "_<=_", "_>=_": "_<_", "_==_": "_!=_", "_!=_": "_==_"}
 
 
@@ -161,12 +186,16 @@ def _comparison(operator: str, left: ir.Node, right: ir.Node, *, positive: bool)
         operator, left, right = _MIRRORED[operator], right, left
     if not positive:
         operator = _NEGATED[operator]
-    place = place_of(left)
+    place, default = place_of(left), None
+    if place is None:
+        place, default = _defaulted(left) or (None, None)
     if place is None or not isinstance(right, ir.Const):
         return None
     value = right.value
     if not isinstance(value, int | float | str | bool):
         return None
+    if default is not None and (type(default) is not type(value) or _COMPARED[operator](default, value)):
+        return None  # it holds where nothing is, too
     domain = _compared(operator, value)
     within = None if domain is None else domain.meet(_possible(place, left.type))
     return None if domain is None else Box({place: within or NOTHING})
@@ -207,6 +236,9 @@ def _membership(needle: ir.Node, haystack: ir.Node, *, positive: bool) -> Box | 
     if _length(haystack) == 0:
         return Box({FactKey("", ""): NOTHING}) if positive else EVERYTHING
     place = place_of(needle)
+    if place is None and positive and values is not None:
+        found = _defaulted(needle)
+        place = found[0] if found is not None and found[1] not in values else None
     if values is None or place is None:
         return None
     return Box({place: one_of(values) if positive else Domain(present=True, excluded=values)})

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from koordpolicy.graph.decide import parameter_key
-from koordpolicy.graph.operations import operations_of
+from koordpolicy.graph.operations import within_operations
 from koordpolicy.graph.presence import PRESENCE, DeclaredPresence
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.failing.analysis import Given
 from koordpolicy.language.cel.ir_walk import refs_of, substitute
-from koordpolicy.language.cel.types import BOOL, STRING, list_of
-from koordpolicy.language.facts import ROOTS
+from koordpolicy.language.cel.types import BOOL
 
 _TELLING: Final = ("reason", "message")
 """Fields that say why a requirement beside them is not met: asked where it is not."""
@@ -49,7 +47,7 @@ class RevisionContext:
         """The tests that have come out when a rule's value is asked for; with `matched`, its match among them."""
         found: list[Given] = []
         if rule.key.kind == "AdmissionRule":
-            found.append((self._operations(rule.key), True))
+            found.append((within_operations(self.decisions, rule.key), True))
         if matched and rule.match.test is not None:
             found.append((self.resolved(placed(rule.match.test), rule), True))
         requirement = self._requirement(rule)
@@ -102,8 +100,3 @@ class RevisionContext:
         own = [] if decision is None else [one for one in decision.rules if one.document == rule.document]
         rules = own or (() if decision is None else decision.rules)
         return rules[0] if len(rules) == 1 else None
-
-    def _operations(self, key: DecisionKey) -> ir.Node:
-        """`operation in [...]`, as the rule says."""
-        listed = constant(list_of(STRING), sorted(operations_of(self.decisions, key)))
-        return ir.Call(BOOL, "@in(dyn,list)", (ir.Var(ROOTS["operation"].type, "operation"), listed))

@@ -11,7 +11,7 @@ from koordpolicy.graph.analysis.outcome import outcome
 from koordpolicy.graph.analysis.region import Box, FactKey, boxes, meets
 from koordpolicy.graph.analysis.run import holds
 from koordpolicy.graph.decide import Expressions
-from koordpolicy.graph.operations import operations_of
+from koordpolicy.graph.operations import operations_of, within_operations
 from koordpolicy.graph.rules import Decision, Rule
 from koordpolicy.graph.samples import fill
 from koordpolicy.graph.state import State
@@ -22,6 +22,10 @@ from koordpolicy.language.kinds import Combine
 
 MAX_PAIRS = 200_000
 """Pairs examined for one decision; beyond it the rest is left unexamined rather than unbounded."""
+
+MAX_ASKED = 40
+"""Pairs of a revision that are asked about where regions leave it open whether both apply; of the next it is said that it is, of
+the others nothing."""
 
 EXCLUSIVE = frozenset({Combine.OVERRIDE, Combine.LAYER})
 """Only where one rule must win is a tie a conflict; the others combine what they are given."""
@@ -41,14 +45,15 @@ class Reach:
 
 
 def conflicts(state: State) -> None:
-    """Report KP301, KP303 and KP304 over all decisions, each document's match once."""
+    """Report KP301, KP303, KP304 and KP313 over all decisions, each document's match once."""
     expressions = Expressions(state.decisions, state.constants)
     told: set[tuple[str, str, str]] = set()
+    asking = _Asking(state)
     for decision in state.decisions.values():
         reaches = [_reach(state, expressions, rule) for rule in decision.rules]
         alive = [reach for reach in reaches if _can_hold(state, reach, told)]
         if decision.combine in EXCLUSIVE:
-            _report_ties(state, decision, alive, told)
+            _report_ties(state, decision, alive, told, asking)
             _report_shadowed(state, alive, told)
 
 
@@ -119,8 +124,34 @@ def _impossible(state: State, rule: Rule) -> tuple[Span, str]:
     return unit.document.positions.key(("spec", "match")), f"{what} exclude each other; loosen one of them"
 
 
+class _Asking:
+    """Asks whether the matches of two rules can hold at once where regions leave it open; so many pairs of a revision."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._left = MAX_ASKED
+
+    def of(self, decision: Decision, left: Reach, right: Reach) -> tuple[str, str]:
+        """What comes of two matches: `together` with the facts of an input on which both hold, `apart`, or `open` and why."""
+        tests = [reach.test for reach in (left, right) if reach.test is not None]
+        if decision.key.kind == "AdmissionRule":
+            tests.append(within_operations(self._state.decisions, decision.key))
+        self._left -= 1
+        if self._left < 0:
+            why = f"{MAX_ASKED} pairs of rules were asked about before; no others are"
+            return ("open", why) if self._left == -1 else ("apart", "")
+        # Loaded where something is asked alone: what searches for inputs is no part of a compiler's start.
+        from koordpolicy.graph.proof.examples import texts_named_by  # noqa: PLC0415
+        from koordpolicy.graph.proof.together import held_together  # noqa: PLC0415
+
+        named = texts_named_by(self._state.classes.resolver)
+        return self._state.cache.get(
+            ("together", *tests, *named.items()), partial(held_together, tests, named)
+        )
+
+
 def _report_ties(
-    state: State, decision: Decision, reaches: list[Reach], told: set[tuple[str, str, str]]
+    state: State, decision: Decision, reaches: list[Reach], told: set[tuple[str, str, str]], asking: _Asking
 ) -> None:
     for left, right in _pairs(reaches):
         if left.rule.rank != right.rule.rank or left.rule.value == right.rule.value:
@@ -130,21 +161,28 @@ def _report_ties(
         later = max(left.rule, right.rule, key=lambda rule: rule.span)
         if (later.document, later.layer, decision.key.field) in told:
             continue  # it meets several others; one of them is enough to see it
-        key = ("common input", left, right)
-        found = state.cache.get(key, partial(_common_input, decision, left, right))
-        if found is None:
+        found = state.cache.get(("common input", left, right), partial(_common_input, decision, left, right))
+        answer = ("together", show(found)) if found is not None else None
+        if answer is None and meets(left.region, right.region):
+            answer = asking.of(decision, left, right)
+        if answer is None or answer[0] == "apart":
             continue
         told.add((later.document, later.layer, decision.key.field))
         earlier = left.rule if later is right.rule else right.rule
+        both = answer[0] == "together"
+        what = "both decide" if both else "may both decide"
         state.found.add(
-            "KP301",
+            "KP301" if both else "KP313",
             later.span,
-            f"`{later.document}` and `{earlier.document}` both decide `{decision.key}`",
+            f"`{later.document}` and `{earlier.document}` {what} `{decision.key}`",
             notes=(
                 Note(f"`{earlier.document}` decides it here", earlier.span),
-                Note(f"both apply to: {show(found)}"),
+                Note(
+                    f"both apply to: {answer[1]}" if both else f"whether both ever apply is open: {answer[1]}"
+                ),
             ),
             help="give one a higher `precedence`, or make their matches exclude each other",
+            severity=Severity.ERROR if both else Severity.WARNING,
         )
 
 
