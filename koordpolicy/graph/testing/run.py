@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.answer import Answer
 from koordpolicy.graph.describe.answer import variable_values
 from koordpolicy.graph.graph import RuleGraph, UnknownDecision
@@ -290,9 +291,14 @@ def _unsaid(answer: Answer, said: Said) -> frozenset[str]:
 
 
 def _advice(graph: RuleGraph, name: str) -> str:
-    """What there is instead of an unknown decision: the fields of its target, else the targets."""
-    target = name.partition(".")[0]
+    """What there is instead of an unknown decision: what is named alike, the fields of its target, else the targets."""
+    target, _, wanted = name.partition(".")
+    kind = target.partition("/")[0]
+    elsewhere = sorted(str(key) for key in graph.decisions if key.kind == kind and key.field == wanted)
     fields = sorted({key.field for key in graph.decisions if key.target == target})
+    close = nearest(wanted, fields) if fields else None
+    if close or (fields and len(elsewhere) == 1):
+        return f"did you mean `{f'{target}.{close}' if close else elsewhere[0]}`?"
     if fields:
         return f"`{target}` decides " + ", ".join(f"`{field}`" for field in fields[:8])
     targets = sorted({key.target for key in graph.decisions if key.kind == target.partition("/")[0]})
