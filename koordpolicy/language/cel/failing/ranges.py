@@ -24,6 +24,9 @@ _MADE: Final[Range] = (-(2.0**60), 2.0**60)
 SHARE: Final[Range] = (-1e4, 1e4)
 """What percentages are taken to lie within."""
 
+_MUCH: Final = 1e9
+"""More than units are ever apart; what is multiplied by it need not be what amounts are."""
+
 _SIZE: Final[Range] = (0.0, 2.0**31)
 _ELEMENTS: Final = 256
 _DEPTH: Final = 40
@@ -97,6 +100,7 @@ class Ranges:
         if (
             rule is not _divide
             and self._bounded
+            and not _is_by_much(node)
             and all(max(abs(low), abs(high)) <= _MADE[1] for low, high in operands)
         ):
             return max(found[0], _MADE[0]), min(found[1], _MADE[1])
@@ -111,6 +115,14 @@ class Ranges:
         if self._bounded:
             return min(0.0, max(low * _ELEMENTS, _MADE[0])), max(0.0, min(high * _ELEMENTS, _MADE[1]))
         return min(0.0, low * _ELEMENTS), max(0.0, high * _ELEMENTS)
+
+
+def _is_by_much(node: ir.Call) -> bool:
+    """Whether a double is multiplied by a constant so large that what comes out is no amount of a cluster any more."""
+    return node.overload == "_*_(double,double)" and any(
+        isinstance(arg, ir.Const) and isinstance(arg.value, float) and abs(arg.value) > _MUCH
+        for arg in node.args
+    )
 
 
 def _hull(a: Range, b: Range) -> Range:
