@@ -25,6 +25,15 @@ class Refusals:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedScore:
+    """On how many feasible nodes the expression of a score could not be evaluated, so that it counts 0 there, with one error."""
+
+    score: str
+    nodes: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class CycleFailure:
     """Why a pod could not be decided on, so that no node is taken.
 
@@ -113,6 +122,7 @@ class PodDecision:
     a pod that found no node; `remark` is why nobody does, `promised` the node that it
     waits for others to leave, `advice` what would help it. `claims` is what plugins took for it, by filter. `route` is the way on which another shard gets
     it, empty when it goes home, None when it stays where it is. `ahead` says that a revision decided that is on its way.
+    `failed_scores` are those that could not be evaluated on feasible nodes.
     """
 
     pod: PodKey
@@ -131,6 +141,7 @@ class PodDecision:
     digest: str = field(default="", compare=False)
     claims: Mapping[str, object] = field(default_factory=lambda: NO_CLAIMS)
     ahead: bool = False
+    failed_scores: tuple[FailedScore, ...] = ()
 
     @property
     def problem(self) -> str:

@@ -114,6 +114,11 @@ class DecisionReporter:
                     self._decision, decision.digest, text, rule=step, place=place, example=example
                 )
                 of_many |= found.count > FEW and refusals.nodes == decision.nodes
+        for failed in decision.failed_scores:
+            step = f"score:{failed.score}"
+            place = place_of(self._graph(decision.digest), self._profile, step)
+            text = f"{failed.error} (score `{failed.score}` counts 0, {place})"
+            troubles.add(self._decision, decision.digest, text, rule=step, place=place, example=example)
         return of_many
 
     def told(self, settled: Settled) -> None:

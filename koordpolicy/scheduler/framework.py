@@ -24,6 +24,7 @@ from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.decision import CycleFailure, NoCandidate, PodDecision, Refusals
 from koordpolicy.scheduler.diagnosis import Limits
 from koordpolicy.scheduler.evaluation import Evaluation, EvaluationCache
+from koordpolicy.scheduler.evaluation.failed_scores import failed_scores
 from koordpolicy.scheduler.ledger import Ledger
 from koordpolicy.scheduler.post_filters import PostFilters
 from koordpolicy.scheduler.profile import place_of, records_for
@@ -129,6 +130,8 @@ class Framework:
             while decision.placed and not self.post_filters.passes_beside(cycle, decision.node):
                 evaluation = evaluation.refusing(table.index(decision.node))
                 decision = select_host(cycle, evaluation, table, self._selection)
+            if evaluation.scores_fail:
+                decision = replace(decision, failed_scores=failed_scores(cycle, evaluation, table))
         except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
             return None, self.problem(pod, problem)
         return evaluation, decision

@@ -80,6 +80,10 @@ class SimulatedFailures:
                 step = f"filter:{refusals.filter}"
                 rule = place_of(self._graph, scheduler.profile.name, step)
                 self._failed.add(rule, f"{target} {step}", PODS, name, refusals.error)
+        for failed in settled.decision.failed_scores:
+            step = f"score:{failed.score}"
+            rule = place_of(self._graph, scheduler.profile.name, step)
+            self._failed.add(rule, f"{target} {step}", PODS, name, failed.error)
 
     def offered(
         self, node: str, record: Record, calculations: Sequence[Calculation], cluster: Record, now: int

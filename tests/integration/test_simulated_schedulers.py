@@ -147,6 +147,14 @@ FAILING = [
         ("SchedulingProfile/koord-scheduler filter:f", "0.yaml:7:24", None, "pods", 3, 3, "default/r", "no_such_key"),
     ),
     (
+        "a score",
+        document(
+            "SchedulingProfile", "koord-scheduler",
+            "  schedulerName: koord-scheduler\n  scores:\n  - {name: s, weight: 1, value: {cel: \"100 / node.labels[?'nope'].orValue('').size()\"}}",
+        ),
+        ("SchedulingProfile/koord-scheduler score:s", "0.yaml:7:33", None, "pods", 3, 3, "default/r", "divi"),
+    ),
+    (
         "the condition of a filter for all nodes at a time",
         document(
             "SchedulingProfile", "koord-scheduler",

@@ -54,15 +54,26 @@ class Filtered:
 
 @dataclass(slots=True, eq=False)
 class Scored:
-    """Of a score: the scores before they are normalised, and its weight; None and 0 of one that takes no part."""
+    """Of a score: the scores before they are normalised, and its weight; None and 0 of one that takes no part. Its expression
+    `failed` on these nodes, and counts 0 there (None: on no node).
+    """
 
     step: Step
     scores: Scores | None = None
     weight: int = 0
+    failed: Mask | None = None
 
     def own(self) -> None:
-        """Have an array of its own to write."""
-        self.scores = _copied(self.scores)
+        """Have arrays of its own to write."""
+        self.scores, self.failed = _copied(self.scores), _copied(self.failed)
+
+    def note(self, row: int, *, failed: bool) -> None:
+        """Whether its expression fails on a node now."""
+        if self.failed is None:
+            if not failed or self.scores is None:
+                return
+            self.failed = np.zeros(len(self.scores), np.bool_)
+        self.failed[row] = failed
 
     def overlay(self, news: "Scored", rows: Rows, *, whole: bool) -> bool:
         """Take over what is said of some rows now, or of all nodes if `whole`; false if they differ in kind."""
@@ -70,6 +81,10 @@ class Scored:
             return True
         if whole:
             self.scores = _copied(news.scores)
+        if self.failed is not None or news.failed is not None:
+            if self.failed is None:
+                self.failed = np.zeros(0 if self.scores is None else len(self.scores), np.bool_)
+            self.failed[rows] = False if news.failed is None else news.failed
         return self.weight == news.weight and (whole or _overlaid(self.scores, news.scores, rows))
 
 

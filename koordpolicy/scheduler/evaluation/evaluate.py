@@ -69,7 +69,8 @@ def evaluate(
                 weight = step.weighs(records)
             if weight:
                 view = _seen(step, nodes, keys, known) if step.looks_beyond else nodes
-                scores.append(Scored(step, _scores(step, cycle, view, found.get(step.place)), weight))
+                result = found.get(step.place)
+                scores.append(Scored(step, _scores(step, cycle, view, result), weight, _failed(result)))
             else:
                 scores.append(Scored(step))
     except Exception as problem:
@@ -90,6 +91,12 @@ def _accepted(result: ColumnResult | None) -> Mask | None:
         return None
     accepted: Mask = result.values
     return accepted if result.errors is None else accepted & ~result.errors
+
+
+def _failed(result: ColumnResult | None) -> Mask | None:
+    """The nodes on which the expression of a score fails; None where it fails on none."""
+    errors = None if result is None else result.errors
+    return errors if errors is not None and errors.any() else None
 
 
 def _scores(step: Step, cycle: Cycle, nodes: NodeView | None, result: ColumnResult | None) -> Scores | None:

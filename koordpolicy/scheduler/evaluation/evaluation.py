@@ -39,6 +39,12 @@ class Evaluation:
                 feasible = passes if feasible is None else np.asarray(feasible & passes, np.bool_)
         return feasible
 
+    @property
+    def scores_fail(self) -> bool:
+        """Whether the expression of a score may have failed on a node."""
+        # Asked of each decision; `any` over a generator takes three times as long.
+        return True in [one.failed is not None for one in self.scores]
+
     def refusing(self, row: int) -> "Evaluation":
         """The same, one more node barred that passes by itself but not with those it is promised to."""
         barred = np.zeros(self.nodes, np.bool_) if self.barred is None else self.barred.copy()

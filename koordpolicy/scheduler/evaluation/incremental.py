@@ -110,8 +110,12 @@ class IncrementalEvaluator:
                 self._refusals[row] += 1 if refuses else -1
         for score in concerned.scorers:
             value: Any = 0 if score.ask is None else score.ask(facts)
-            if score.output is not None and not isinstance(answers[score.output], CelError):
-                value += answers[score.output]
+            if score.output is not None:
+                failed = isinstance(answers[score.output], CelError)
+                if not failed:
+                    value += answers[score.output]
+                if failed or score.scored.failed is not None:
+                    score.scored.note(row, failed=failed)
             assert score.scored.scores is not None
             score.scored.scores[row] = value
         return self._ranking.follow(row, passes=not self._refusals[row])

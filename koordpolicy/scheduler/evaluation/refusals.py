@@ -179,7 +179,7 @@ def _without_reason(cycle: Cycle, step: FilterStep, row: int, table: NodeTable) 
 
 
 def error_on(cycle: Cycle, step: FilterStep, row: int, table: NodeTable) -> str:
-    """What went wrong where a filter's expression could not be evaluated about a node; empty where it could."""
+    """What went wrong where the expression of a filter or score could not be evaluated about a node; empty where it could."""
     if cycle.profile.evaluate is None:
         return ""
     found = cycle.profile.evaluate.call_all(table, cycle.records, np.array([row]))
