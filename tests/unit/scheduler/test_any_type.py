@@ -11,8 +11,8 @@ from tests.unit.scheduler.world import PROFILE, World, pod, policies
 NODES = {name: {"labels": {"pool": name, "until": "2999-12-31T00:00:00Z"}} for name in "abcdefgh"}
 
 
-def of_x(value: str, else_: str = "dyn(true)") -> str:
-    """A value that the pod `x` alone has: nothing that `check` could know."""
+def of_x(value: str, else_: str = "[dyn(true), 1][0]") -> str:
+    """A value that the pod `x` alone has: nothing that `check` could know. In a list, the type of what `dyn()` holds is not known."""
     return f"pod.name == 'x' ? {value} : {else_}"
 
 
@@ -33,9 +33,9 @@ def scored(text: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "text",
     [
-        of_x("dyn(3)"), "dyn(node.name)", "dyn(pod.name)", of_x("dyn(1.5)"), of_x("dyn(null)"), of_x("dyn([true])"),
-        of_x("dyn({'a': true})"), "dyn(now)", of_x("dyn(optional.of(true))"), "dyn(node.labels)", "node.name == 'a' ? dyn('true') : dyn(1)",
-        "cel.bind(x, dyn(node.name), x)", of_x("[dyn(true), 1][1]"),
+        of_x("[dyn(3), true][0]"), "[dyn(node.name), true][0]", "[dyn(pod.name), true][0]", of_x("[dyn(1.5), true][0]"), of_x("[dyn(null), true][0]"), of_x("[dyn([true]), true][0]"),
+        of_x("[dyn({'a': true}), true][0]"), "[dyn(now), true][0]", of_x("[dyn(optional.of(true)), true][0]"), "[dyn(node.labels), true][0]", "node.name == 'a' ? [dyn('true'), true][0] : [dyn(1), true][0]",
+        "cel.bind(x, [dyn(node.name), true][0], x)", of_x("[dyn(true), 1][1]"),
     ],
 )  # fmt: skip
 def test_a_filter_that_gives_no_bool_refuses_the_node_and_says_why(text: str) -> None:
@@ -93,15 +93,27 @@ def test_whole_and_broken_numbers_in_one_score_lose_nothing() -> None:
     [
         {
             "filters": [
-                {"name": "own", "require": {"cel": "false"}, "reason": {"cel": of_x("dyn(3)", "dyn('no')")}}
+                {
+                    "name": "own",
+                    "require": {"cel": "false"},
+                    "reason": {"cel": of_x("[dyn(3), true][0]", "[dyn('no'), true][0]")},
+                }
             ]
         },
         {
             "filters": [
-                {"name": "own", "require": {"cel": "false"}, "reason": {"cel": "dyn(node.name == 'a')"}}
+                {
+                    "name": "own",
+                    "require": {"cel": "false"},
+                    "reason": {"cel": "[dyn(node.name == 'a'), true][0]"},
+                }
             ]
         },
-        {"filters": [{"name": "own", "require": {"cel": "false"}, "enabled": {"cel": of_x("dyn(3)")}}]},
+        {
+            "filters": [
+                {"name": "own", "require": {"cel": "false"}, "enabled": {"cel": of_x("[dyn(3), true][0]")}}
+            ]
+        },
     ],
 )
 def test_whatever_is_of_another_type_fails_closed(spec: dict[str, Any]) -> None:
@@ -118,16 +130,16 @@ def test_where_a_condition_is_no_bool_what_it_guards_has_to_hold(condition: str,
 @pytest.mark.parametrize(
     "spec",
     [
-        {"sampling": {"cel": of_x("dyn('all')")}},
-        {"ties": {"cel": of_x("dyn(3)")}},
+        {"sampling": {"cel": of_x("[dyn('all'), true][0]")}},
+        {"ties": {"cel": of_x("[dyn(3), true][0]")}},
         {
             "queue": {
-                "order": [{"cel": of_x("dyn(3)")}],
-                "initialBackoff": {"cel": of_x("dyn(3)")},
-                "tryWhenIdle": {"cel": of_x("dyn(3)")},
+                "order": [{"cel": of_x("[dyn(3), true][0]")}],
+                "initialBackoff": {"cel": of_x("[dyn(3), true][0]")},
+                "tryWhenIdle": {"cel": of_x("[dyn(3), true][0]")},
             }
         },
-        {"scores": [{"name": "own", "value": {"cel": "1"}, "weight": {"cel": of_x("dyn('x')")}}]},
+        {"scores": [{"name": "own", "value": {"cel": "1"}, "weight": {"cel": of_x("[dyn('x'), true][0]")}}]},
     ],
 )
 def test_settings_of_another_type_stop_nobody(spec: dict[str, Any]) -> None:
