@@ -36,7 +36,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     try:
         for path, text in _files(arguments.ci):
             file = root / path
-            if file.exists() or file.is_symlink():
+            _refuse_links(root, file)
+            if file.exists():
                 terminal.say(f"kept  {file}")
                 continue
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -45,6 +46,15 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     except OSError as error:
         raise CannotRunError(f"`{error.filename}` cannot be written: {error.strerror}") from None
     return OK
+
+
+def _refuse_links(root: Path, file: Path) -> None:
+    """Nothing is written through a link, which may lead anywhere, nor kept that is a link to nothing."""
+    for folder in (parent for parent in file.parents if root in parent.parents):
+        if folder.is_symlink():
+            raise CannotRunError(f"`{folder}` is a link, and nothing is written through links: remove it")
+    if file.is_symlink() and not file.exists():
+        raise CannotRunError(f"`{file}` is a link to nothing: remove it")
 
 
 def _named_after(root: Path) -> str:

@@ -74,3 +74,25 @@ def test_what_is_there_is_kept(tmp_path: Path, compiler: Compiler) -> None:
 def test_a_name_that_cannot_be(tmp_path: Path, compiler: Compiler) -> None:
     assert run(compiler, "init", str(tmp_path), "--name", "No Name")[0] == 2
     assert not written(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [
+        (".github", "is a link, and nothing is written through links"),
+        ("koordpolicy.yaml", "is a link to nothing"),
+        (".github/workflows/policies.yml", "is a link to nothing"),
+    ],
+)
+def test_nothing_is_written_through_links(
+    tmp_path: Path, compiler: Compiler, link: str, message: str
+) -> None:
+    root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
+    (root / link).parent.mkdir(parents=True)
+    if link == ".github":
+        elsewhere.mkdir()
+    (root / link).symlink_to(elsewhere)
+    code, _, err = run(compiler, "init", str(root), "--name", "ours")
+    assert code == 2
+    assert message in err
+    assert not elsewhere.exists() or not list(elsewhere.iterdir())

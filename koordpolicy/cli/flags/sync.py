@@ -23,7 +23,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         type=Path,
         required=True,
-        help="directory that is kept in step, and nothing else's",
+        help="directory that is kept in step, and nothing else's; a --link with a path may lie outside of it",
     )
     parser.add_argument(
         "--link",
