@@ -212,8 +212,7 @@ def _report_shadowed(state: State, reaches: list[Reach], told: set[tuple[str, st
             _report_outlasted(state, reaches, reach, told)
             continue
         winner = winners.get(None) or winners.get(reach.test)
-        meant = winner is not None and rule.layer in (winner.rule.layer, state.own.name)
-        if winner is not None and winner.rule.rank > rule.rank and meant:
+        if winner is not None and winner.rule.rank > rule.rank and _says_too_little(state, rule, winner.rule):
             names = (rule.document, winner.rule.document, rule.key.field)
             if names not in told:
                 told.add(names)
@@ -226,6 +225,13 @@ def _report_shadowed(state: State, reaches: list[Reach], told: set[tuple[str, st
                     severity=Severity.ERROR,
                 )
         winners.setdefault(reach.test, reach)
+
+
+def _says_too_little(state: State, rule: Rule, winner: Rule) -> bool:
+    """Whether a rule that another one outranks everywhere was meant to apply: not one of a layer below the winner's."""
+    if rule.layer == winner.layer:
+        return True
+    return rule.layer == state.own.name and (state.above is None or winner.layer != state.above.name)
 
 
 def _report_outlasted(

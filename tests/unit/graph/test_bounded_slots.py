@@ -31,7 +31,8 @@ ANY = {
     "Amplification": "ratio minimum normalization.ratio normalization.minimum normalization.maximum "
     "normalization.whenChangedBy",  # its own minimum and maximum say what is believed
     "DeviceResource": "amount",  # negative counts as none
-    "MetricCollection": "percentilesOver",  # a window has a second at least
+    "MetricCollection": "percentilesOver "  # a window has a second at least
+    "devices.harmlessErrors",  # numbers that NVIDIA gives to errors
     "DeviceSharing": "requests.derive[*]",  # an amount that Kubernetes itself refuses below nothing
 }
 """Numbers that may be anything, by kind."""

@@ -93,7 +93,8 @@ def test_each_arm_is_looked_at(enforcement: str) -> None:
     ],
 )
 def test_what_is_never_given_is_nobodys_mistake(enforcement: str) -> None:
-    assert codes(admission(enforcement)) == []
+    # That a condition never changes is another finding, a warning.
+    assert [code for code in codes(admission(enforcement)) if code != "KP214"] == []
 
 
 def test_what_only_run_time_knows_is_refused_there() -> None:

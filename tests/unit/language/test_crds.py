@@ -15,7 +15,10 @@ from koordpolicy.language.kinds import KINDS
 from koordpolicy.model.policy_revision import (
     Instance,
     InstanceState,
+    LaggingAgent,
+    LaggingState,
     PolicyRevision,
+    RevisionAgents,
     RevisionStatus,
     RolloutState,
     ShownDiagnostic,
@@ -217,6 +220,9 @@ def test_the_typed_revision_says_what_its_definition_knows() -> None:
             120,
             (Instance("agent-1", "agent", InstanceState.CANARY, "node-1", "2026-01-01T00:00:00Z"),),
             RolloutState("Canary", 1, "waiting"),
+            RevisionAgents(
+                1, 1, 1, 1, 1, 1, 6, (LaggingAgent("n", LaggingState.BEHIND, "d", "CompileFailed", "no"),)
+            ),
         ),
     )
     schema = definitions()["PolicyRevision"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
