@@ -26,7 +26,7 @@ PARTS: Final[tuple[tuple[str, str, str], ...]] = (
     ("kube/api/connection.py", "", "start: credentials"),
     ("kube/api/codec.py", "list", "decode lists"),
     ("kube/api/watch.py", "", "decode watch events"),
-    ("kube/mirror.py", "replace", "take in lists"),
+    ("kube/mirror.py", "take", "take in lists"),
     ("kube/mirror.py", "apply", "take in watch events"),
     ("scheduler/scheduler.py", "schedule_next", "decide"),
     ("scheduler/decision_reporter.py", "", "metrics and Events, made"),
