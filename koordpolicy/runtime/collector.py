@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-_USUAL: Final = gc.get_threshold()
+USUAL: Final = gc.get_threshold()
+"""The thresholds of a Python that nobody has told otherwise."""
 _NEVER: Final = 1_000_000_000
 _MANY: Final = 50_000
 """New objects between two looks at the young ones: looking at so many takes some milliseconds."""
@@ -28,12 +29,12 @@ _MORE: Final = 6 * _MANY
 @contextmanager
 def seldom() -> Iterator[None]:
     """Run a command within: its imports are not walked, and nothing is at the interpreter's end."""
-    gc.set_threshold(_MORE, *_USUAL[1:])
+    gc.set_threshold(_MORE, *USUAL[1:])
     try:
         yield
     finally:
         gc.freeze()
-        gc.set_threshold(*_USUAL)
+        gc.set_threshold(*USUAL)
 
 
 def collect() -> None:
@@ -65,7 +66,7 @@ def hold_back() -> None:
 
 def look_again() -> None:
     """Look for cycles once in many new objects."""
-    gc.set_threshold(_MANY, *_USUAL[1:])
+    gc.set_threshold(_MANY, *USUAL[1:])
 
 
 def keep_what_is_there() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from koordpolicy.runtime.collector import (
+    USUAL,
     hold_back,
     keep_what_is_there,
     look_again,
@@ -15,8 +16,10 @@ from koordpolicy.runtime.collector import (
 
 
 @pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
+def _as_a_process_begins() -> Iterator[None]:
+    """Whatever tests before these left of a process's setting."""
     before = gc.get_threshold()
+    gc.set_threshold(*USUAL)
     yield
     gc.set_threshold(*before)
     gc.unfreeze()
