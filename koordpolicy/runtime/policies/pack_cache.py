@@ -22,6 +22,7 @@ import pydantic
 import koordpolicy
 from koordpolicy.files import replace_file
 from koordpolicy.graph import Compiler, Layer
+from koordpolicy.runtime.pickling import dumps
 from koordpolicy.runtime.policies.packs import BARE, OWN, find_pack
 
 SWITCH: Final = "KOORDPOLICY_CACHE"
@@ -76,7 +77,7 @@ def results_of(pack: Layer, directory: Path | None) -> Mapping[Hashable, object]
     compiler.compile(Layer(OWN, dict([BARE])))
     made = compiler.kept()
     with suppress(OSError):  # a full disk costs time, and nothing else
-        replace_file(file, pickle.dumps(made, pickle.HIGHEST_PROTOCOL))
+        replace_file(file, dumps(made))
         _forget_old(directory)
     return made
 

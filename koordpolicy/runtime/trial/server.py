@@ -18,6 +18,7 @@ from typing import Final, NoReturn
 
 from koordpolicy.graph import Compiler, RuleGraph
 from koordpolicy.graph.layers import PackFinder
+from koordpolicy.runtime.pickling import dumps
 from koordpolicy.runtime.policies.revisions import Reason
 from koordpolicy.runtime.trial.attempt import attempt
 from koordpolicy.runtime.trial.limits import MIB, TrialLimits
@@ -132,7 +133,7 @@ class _Keeper:
                     # What failed is let go of with its frames; the little that is needed now fits again.
                     verdict = TrialVerdict(Reason.LIMIT_EXCEEDED, self._memory_message(allowed))
                 with os.fdopen(out, "wb") as pipe:
-                    pipe.write(pickle.dumps(verdict, pickle.HIGHEST_PROTOCOL))
+                    pipe.write(dumps(verdict))
         except BaseException:  # noqa: BLE001 - a fork must never run on in its parent's frames; the keeper tells of it
             code, graph = 1, None
         if graph is None:

@@ -13,6 +13,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
+from koordpolicy.runtime.pickling import Pickler, dumps
+
 _HEAD: Final = 8
 _CHUNK: Final = 200
 """Entries after which whoever reads a long mapping lets other threads run."""
@@ -26,7 +28,7 @@ class Closed(ConnectionError):
 
 def send(channel: socket.socket, message: Any) -> None:
     """Send one message. Raises `Closed`."""
-    body = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    body = dumps(message)
     try:
         channel.sendall(len(body).to_bytes(_HEAD, "big") + body)
     except OSError as error:
@@ -44,7 +46,7 @@ def packed(entries: Mapping[Hashable, object]) -> bytes:
     Raises what `pickle` raises for values that are not plain.
     """
     stream = io.BytesIO()
-    pickler = pickle.Pickler(stream, pickle.HIGHEST_PROTOCOL)
+    pickler = Pickler(stream)
     waiting = iter(entries.items())
     while chunk := dict(islice(waiting, _CHUNK)):
         pickler.dump(chunk)
