@@ -71,6 +71,8 @@ class Profile:
     """`pod_facts` without the spec, which has no fact of its own; first what tells pods apart soonest."""
     programs: "Callable[[bool], ColumnProgram | None]" = lambda timed: None
     """The outputs `filter:NAME` alone; only of those that read the time, if so said. None where there are none."""
+    kept: "dict[object, Any]" = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What others make of a profile once, by what it is."""
     _of_filters: "dict[bool, Profile]" = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of_filters(self, *, timed: bool) -> "Profile":

@@ -32,9 +32,14 @@ class Filtered:
             passes = accepted.copy() if passes is None else np.asarray(passes & accepted, np.bool_)
         return passes
 
-    def own(self) -> None:
-        """Have arrays of its own to write: those that it was given may be views of the table, which others read."""
+    def owned(self) -> "Filtered":
+        """With arrays of its own to write: those that it was given may be views of the table, which others read. One that
+        says nothing is everybody's.
+        """
+        if self.verdicts is None and self.accepted is None:
+            return Filtered(self.step)
         self.verdicts, self.accepted = _written(self.verdicts), _copied(self.accepted)
+        return self
 
     def overlay(self, news: "Filtered", rows: Rows, *, whole: bool) -> bool:
         """Take over what is said of some rows now, the plugin's part of all nodes if `whole`; false if they differ in kind."""
@@ -63,9 +68,12 @@ class Scored:
     weight: int = 0
     failed: Mask | None = None
 
-    def own(self) -> None:
-        """Have arrays of its own to write."""
+    def owned(self) -> "Scored":
+        """With arrays of its own to write; as of filters, one that says nothing is everybody's."""
+        if not self.weight:
+            return Scored(self.step)
         self.scores, self.failed = _copied(self.scores), _copied(self.failed)
+        return self
 
     def note(self, row: int, *, failed: bool) -> None:
         """Whether its expression fails on a node now."""

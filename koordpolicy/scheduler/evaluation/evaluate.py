@@ -1,5 +1,7 @@
 """The first half of a scheduling cycle: what the profile says of all nodes, or of some, about one pod."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from koordpolicy.algorithms.columns import Mask
@@ -11,6 +13,7 @@ from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.evaluation.answers import Filtered, Scored
 from koordpolicy.scheduler.evaluation.evaluation import Evaluation
 from koordpolicy.scheduler.evaluation.keys import CacheKeys, cache_keys_of, stale
+from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.step import Step
 
 
@@ -35,8 +38,9 @@ def evaluate(
     """
     profile, records = cycle.profile, cycle.records
     nodes = NodeView(table, rows, cycle.state)
-    filters: list[Filtered] = []
-    scores: list[Scored] = []
+    silent = _silent(profile)
+    filters = silent.filters.copy()
+    scores = [] if filters_only or local_only or timed_only else silent.scores.copy()
     step: Step | None = None
     try:
         program = profile.evaluate if nodes.count else None
@@ -44,10 +48,8 @@ def evaluate(
         keys = {} if local_only or (timed_only and not profile.looks_beyond_in_time) else cache_keys_of(cycle)
         for at, step in enumerate(profile.filters):
             if known is not None and step.settled(changed):
-                filters.append(known.filters[at])
+                filters[at] = known.filters[at]
                 continue
-            answer = Filtered(step)
-            filters.append(answer)
             if (
                 (step.speaks_by_key and step.place not in keys)
                 or (timed_only and not step.reads_time)
@@ -56,13 +58,15 @@ def evaluate(
                 continue
             view = _seen(step, nodes, keys, known) if step.looks_beyond else nodes
             plugin = step.plugin
+            verdicts = None
             if view is not None and plugin is not None and plugin.filter is not None:
-                answer.verdicts = plugin.filter(cycle.view, view, step.values(records))
-            if step.expression:
-                answer.accepted = _accepted(found.get(step.place))
-        for at, step in enumerate(() if filters_only or local_only or timed_only else profile.scores):
+                verdicts = plugin.filter(cycle.view, view, step.values(records))
+            accepted = _accepted(found.get(step.place)) if step.expression else None
+            if verdicts is not None or accepted is not None:
+                filters[at] = Filtered(step, verdicts, accepted)
+        for at, step in enumerate(profile.scores if scores else ()):
             if known is not None and step.settled(changed):
-                scores.append(known.scores[at])
+                scores[at] = known.scores[at]
                 continue
             weight = step.fixed_weight
             if weight is None:
@@ -70,12 +74,29 @@ def evaluate(
             if weight:
                 view = _seen(step, nodes, keys, known) if step.looks_beyond else nodes
                 result = found.get(step.place)
-                scores.append(Scored(step, _scores(step, cycle, view, result), weight, _failed(result)))
-            else:
-                scores.append(Scored(step))
+                failed = None if result is None else _failed(result)
+                scores[at] = Scored(step, _scores(step, cycle, view, result), weight, failed)
     except Exception as problem:
         raise CycleProblem.of(problem, step) from problem
     return Evaluation(nodes.count, filters, scores, keys)
+
+
+class _Silent(NamedTuple):
+    """The answers of a profile's filters and scores of which none says anything, as most do about most pods."""
+
+    filters: list[Filtered]
+    scores: list[Scored]
+
+
+def _silent(profile: Profile) -> _Silent:
+    """Made once: nobody writes them."""
+    found: _Silent | None = profile.kept.get(_Silent)
+    if found is None:
+        made = _Silent(
+            [Filtered(step) for step in profile.filters], [Scored(step) for step in profile.scores]
+        )
+        found = profile.kept[_Silent] = made
+    return found
 
 
 def _seen(step: Step, nodes: NodeView, keys: CacheKeys, known: Evaluation | None) -> NodeView | None:
@@ -93,9 +114,9 @@ def _accepted(result: ColumnResult | None) -> Mask | None:
     return accepted if result.errors is None else accepted & ~result.errors
 
 
-def _failed(result: ColumnResult | None) -> Mask | None:
+def _failed(result: ColumnResult) -> Mask | None:
     """The nodes on which the expression of a score fails; None where it fails on none."""
-    errors = None if result is None else result.errors
+    errors = result.errors
     return errors if errors is not None and errors.any() else None
 
 

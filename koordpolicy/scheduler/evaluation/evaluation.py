@@ -73,10 +73,8 @@ class Evaluation:
         """Have arrays of its own to write."""
         if not self._owned:
             self._owned = True
-            for one in self.filters:
-                one.own()
-            for scored in self.scores:
-                scored.own()
+            self.filters = [one.owned() for one in self.filters]
+            self.scores = [one.owned() for one in self.scores]
 
     def overlay(self, news: "Evaluation", rows: Rows) -> bool:
         """Take over what is said of some rows now; of plugins whose cache keys differ, what is said of all nodes.

@@ -50,7 +50,7 @@ def _read_back(value: Any) -> Any:
         next(iter(KINDS.values())),
         {("a", 1): frozenset({"x"}), "b": _Counted},
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_what_is_read_is_what_was_written(value: object) -> None:
     assert repr(_read_back(value)) == repr(value)
