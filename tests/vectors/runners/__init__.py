@@ -22,6 +22,7 @@ from tests.vectors.runners import (
     scheduler_neighbours,
     scheduler_packing,
     scheduler_preemption,
+    scheduler_topology,
 )
 from tests.vectors.runners.runner import Runner
 
@@ -40,6 +41,7 @@ _DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
     ("scheduler-core", scheduler_neighbours.RUNNERS),
     ("scheduler-core", scheduler_packing.RUNNERS),
     ("scheduler-core", scheduler_preemption.RUNNERS),
+    ("scheduler-jobs", scheduler_topology.RUNNERS),
 )
 
 RUNNERS: Mapping[tuple[str, str], Runner] = {
