@@ -22,6 +22,7 @@ from koordpolicy.model.devices import read_devices
 from koordpolicy.model.disruption import read_budget
 from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.metric import NodeMetric, read_node_metric
+from koordpolicy.model.network_topology import read_network_topology
 from koordpolicy.model.node import Node, read_node
 from koordpolicy.model.numa import read_zones
 from koordpolicy.model.pod import Pod, PodKey, read_pod
@@ -182,6 +183,12 @@ EVENT_HANDLERS: Final[tuple[EventHandler, ...]] = (
         lambda state, obj: state.set_devices(_name(obj), read_devices(obj)),
         lambda state, _, name: state.remove_devices(name),
         None,
+    ),
+    _state(
+        resources.CLUSTER_NETWORK_TOPOLOGIES,
+        lambda state, obj: state.network.set_topology(read_network_topology(obj)),
+        lambda state, _, name: state.network.remove_topology(name),
+        Event.NETWORK_CHANGED,
     ),
     _state(
         resources.POD_DISRUPTION_BUDGETS,

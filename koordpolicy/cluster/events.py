@@ -18,6 +18,7 @@ class Event(Enum):
     NODE_GONE = auto()
     NAMESPACE_CHANGED = auto()
     VOLUMES_CHANGED = auto()
+    NETWORK_CHANGED = auto()
 
 
 EVERY_EVENT = frozenset(Event)

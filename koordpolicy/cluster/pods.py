@@ -21,7 +21,7 @@ from koordpolicy.model.placement import ANYWHERE, Placement, read_placement
 from koordpolicy.model.pod import Pod, owned_cpus
 from koordpolicy.model.pod_ports import HostPort, host_ports
 from koordpolicy.model.pod_volumes import NO_VOLUMES, PodVolumes, read_pod_volumes
-from koordpolicy.model.protocol import SCHEDULER_NAME
+from koordpolicy.model.protocol import NETWORK_TOPOLOGY_SELECTOR, SCHEDULER_NAME
 from koordpolicy.model.reading import Amounts, ObjectError
 
 T = TypeVar("T")
@@ -86,6 +86,11 @@ class PodView:
         """What it says of other pods."""
         return read_neighbours(self.pod.raw, self.pod.namespace) if self.pod.raw else ALONE
 
+    @property
+    def network_group(self) -> str:
+        """What groups it with pods that it is to be near in the network; empty for nothing."""
+        return self.pod.annotations.get(NETWORK_TOPOLOGY_SELECTOR, "")
+
     @_Once
     def ports(self) -> tuple[HostPort, ...]:
         """The ports of its node that it takes."""
@@ -135,9 +140,14 @@ class PodView:
 
     @_Once
     def plain(self) -> bool:
-        """Whether it has neither ports nor volumes that matter nor terms about other pods; false if unreadable."""
+        """Whether it has neither ports nor volumes that matter nor anything about other pods; false if unreadable."""
         try:
-            return not self.ports and self.volumes is NO_VOLUMES and self.neighbours is ALONE
+            return (
+                not self.ports
+                and self.volumes is NO_VOLUMES
+                and self.neighbours is ALONE
+                and not self.network_group
+            )
         except ObjectError:
             return False
 

@@ -11,6 +11,7 @@ from koordpolicy.cluster.budgets import Budgets
 from koordpolicy.cluster.domains import Topology
 from koordpolicy.cluster.images import NodeImages
 from koordpolicy.cluster.label_sets import PodLabelSets
+from koordpolicy.cluster.network import ClusterNetwork
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.ports import UsedPorts
 from koordpolicy.cluster.terms import TermBook
@@ -40,8 +41,8 @@ class ClusterState(ZonesAndDevices):
     """
 
     __slots__ = (
-        "apart", "budgets", "images", "label_sets", "namespaces", "near", "ports", "topology", "undo", "volumes", "wishes",
-        "workloads",
+        "apart", "budgets", "images", "label_sets", "namespaces", "near", "network", "ports", "topology", "undo", "volumes",
+        "wishes", "workloads",
     )  # fmt: skip
 
     def __init__(self, undo: UndoLog | None = None) -> None:
@@ -50,6 +51,7 @@ class ClusterState(ZonesAndDevices):
         self.namespaces: dict[str, Record] = {}
         self.budgets = Budgets()
         self.topology = Topology()
+        self.network = ClusterNetwork()
         self.label_sets = PodLabelSets()
         self.apart = TermBook()
         self.near = TermBook()
@@ -67,6 +69,7 @@ class ClusterState(ZonesAndDevices):
         found.zones = self.zones
         found.devices = self.devices
         found.label_sets = self.label_sets.again()
+        found.network = self.network.again()
         found.volumes = self.volumes.again()
         found.workloads = self.workloads
         return found
@@ -89,6 +92,7 @@ class ClusterState(ZonesAndDevices):
     def node_came(self, node: Node, row: int, pods: Iterable[PodView]) -> None:
         """A node has a row, the next one; these pods are on it."""
         self.topology.put(row, node.labels)
+        self.network.put(row, node.name, node.labels)
         self.images.put(row, _or(lambda: node_images(node.raw), NOTHING))
         self.volumes.node_came(node.name, row)
         for pod in pods:
@@ -97,6 +101,7 @@ class ClusterState(ZonesAndDevices):
     def node_changed(self, before: Node, node: Node, row: int) -> None:
         """A node is another now."""
         self.topology.put(row, node.labels)
+        self.network.put(row, node.name, node.labels)
         if before.raw is not node.raw:
             self.images.put(row, _or(lambda: node_images(node.raw), NOTHING))
 
@@ -107,7 +112,7 @@ class ClusterState(ZonesAndDevices):
         self.topology.drop(row)
         self.images.drop(row)
         self.volumes.node_left(name, row, last, moved)
-        for part in (self.label_sets, self.apart, self.near, self.wishes, self.ports):
+        for part in (self.label_sets, self.apart, self.near, self.wishes, self.ports, self.network):
             part.drop(row, last)
 
     # --- pods -----------------------------------------------------------------------------------
@@ -134,6 +139,8 @@ class ClusterState(ZonesAndDevices):
             self.label_sets.remove(view.kind, row)
         if view.plain:
             return
+        if view.network_group:
+            self.network.count(view.network_group, row, sign)
         ports = _or(lambda: view.ports, _NO_PORTS)
         if ports:
             (self.ports.add if sign > 0 else self.ports.remove)(ports, row)

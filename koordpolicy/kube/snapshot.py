@@ -17,6 +17,7 @@ from koordpolicy.kube.errors import Forbidden, KubeError, NotFound
 from koordpolicy.kube.listing import every_object
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import (
+    CLUSTER_NETWORK_TOPOLOGIES,
     CSI_DRIVERS,
     CSI_NODES,
     CSI_STORAGE_CAPACITIES,
@@ -58,6 +59,7 @@ KEPT: Final = (
     NODE_METRICS,
     NODE_SLOS,
     NODE_RESOURCE_TOPOLOGIES,
+    CLUSTER_NETWORK_TOPOLOGIES,
     ELASTIC_QUOTAS,
     ELASTIC_QUOTA_PROFILES,
     POD_GROUPS,

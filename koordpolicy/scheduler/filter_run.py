@@ -1,19 +1,23 @@
 """The filters of a cycle as post-filters ask them: of nodes as they are in a trial, now and when victims will be gone."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 from koordpolicy.algorithms.columns import Mask
 from koordpolicy.cluster.nodes import Rows
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.prepared import Records
+from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.evaluation import Evaluation, FirstRefusals, evaluate
+from koordpolicy.scheduler.evaluation.keys import likeness
 from koordpolicy.scheduler.evaluation.refusals import unresolvable
 from koordpolicy.scheduler.nominations import Nominations
+from koordpolicy.scheduler.plugins import ParameterError
 from koordpolicy.scheduler.plugins.base import FilterResults
 from koordpolicy.scheduler.step import Step
 
@@ -30,6 +34,7 @@ class CycleFilters:
     _later: bool = False
     _ahead: "CycleFilters | None" = field(init=False, repr=False)
     _asked: Cycle = field(init=False, repr=False)
+    _likeness: bytes | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._asked = replace(self.cycle, profile=self.cycle.profile.of_filters(timed=self._later))
@@ -61,6 +66,16 @@ class CycleFilters:
     def filters(self) -> Sequence[Step]:
         """The filters in their order."""
         return self.cycle.profile.filters
+
+    @property
+    def likeness(self) -> Hashable:
+        """The same for pods of which the filters say the same, whenever they are asked. Raises CycleProblem."""
+        if self._likeness is None:
+            try:
+                self._likeness = likeness(self.cycle)
+            except (CelError, ParameterError, ObjectError) as problem:
+                raise CycleProblem.of(problem) from problem
+        return self._likeness
 
     def nominated(self, node: str) -> tuple[PodView, ...]:
         """The pods that count as being on a node for this one, since the node is promised to them."""

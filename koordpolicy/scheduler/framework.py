@@ -25,6 +25,7 @@ from koordpolicy.scheduler.decision import CycleFailure, NoCandidate, PodDecisio
 from koordpolicy.scheduler.diagnosis import Limits
 from koordpolicy.scheduler.evaluation import Evaluation, EvaluationCache
 from koordpolicy.scheduler.evaluation.failed_scores import failed_scores
+from koordpolicy.scheduler.filter_run import CycleFilters
 from koordpolicy.scheduler.ledger import Ledger
 from koordpolicy.scheduler.post_filters import PostFilters
 from koordpolicy.scheduler.profile import place_of, records_for
@@ -108,6 +109,10 @@ class Framework:
     def evaluation(self, cycle: Cycle) -> Evaluation:
         """What the profile says of all nodes about a pod. Raises CycleProblem."""
         return self._evaluations.get(cycle, self.cache.table)
+
+    def filters(self, view: PodView) -> CycleFilters:
+        """The filters as they are asked about a pod now, of nodes as they are in a trial."""
+        return self.post_filters.run(self.cycle(view))
 
     def forget_answers(self) -> None:
         """Evaluate every node anew next time, even about pods that were asked for before."""

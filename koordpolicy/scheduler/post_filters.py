@@ -72,6 +72,10 @@ class PostFilters:
             return True
         return self._nominations.passes_beside(cycle, node)
 
+    def run(self, cycle: Cycle) -> CycleFilters:
+        """The filters of a cycle, to be asked of nodes as they are in a trial."""
+        return CycleFilters(cycle, self._nominations)
+
     def find(self, cycle: Cycle, evaluation: Evaluation) -> PostFilterResult | NoCandidate | None:
         """The room that the first of them makes which makes any for a pod that no node took; or why none does, as the
         first says; None where there are none. Nothing follows from it yet: `follow` does. Raises CycleProblem.

@@ -31,6 +31,7 @@ from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.extender.server import MEMORY, ExtenderServer, limits_of
 from koordpolicy.scheduler.extender.steps import OWN, restricted_to
 from koordpolicy.scheduler.loop import IN_FLIGHT, SchedulingLoop
+from koordpolicy.scheduler.network_status import NetworkStatus
 from koordpolicy.scheduler.profile import ProfileError
 from koordpolicy.scheduler.role import Role
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Ahead, OnDecided, Scheduler
@@ -259,6 +260,7 @@ class Running:
         try:
             async with Tasks() as tasks:
                 tasks.start("diagnose", self._diagnosing.run())
+                tasks.start("network", NetworkStatus(self.scheduler, self._component.cluster).run())
                 await self.loop.run()
         finally:
             unobserved()

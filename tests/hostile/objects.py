@@ -267,6 +267,21 @@ REAL: Final[Mapping[str, Json]] = {
             "devices": [{"type": "gpu", "health": True, "resources": {"koordinator.sh/gpu-core": "100"}}]
         },
     },
+    "clusternetworktopologies.scheduling.koordinator.sh": {
+        "metadata": _meta("default"),
+        "spec": {
+            "networkTopologySpec": [
+                {"topologyLayer": "NodeTopologyLayer", "parentTopologyLayer": "BlockLayer"},
+                {"topologyLayer": "BlockLayer", "parentTopologyLayer": "SpineLayer", "labelKey": ["block"]},
+                {"topologyLayer": "SpineLayer", "labelKey": ["spine", "net/spine"]},
+            ]
+        },
+        "status": {
+            "detailStatus": [
+                {"topologyInfo": {"topologyLayer": "ClusterTopologyLayer", "topologyName": ""}, "nodeNum": 1}
+            ]
+        },
+    },
     "poddisruptionbudgets.policy": {
         "metadata": _meta("budget", NAMESPACE),
         "spec": {"selector": _SELECTOR, "minAvailable": 1},

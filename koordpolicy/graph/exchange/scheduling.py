@@ -35,8 +35,8 @@ NOT_YET: Final = frozenset(
 """Plugins of koord-scheduler that koordpolicy's does not have."""
 _EVERYWHERE: Final = frozenset({"SchedulingGates", "PrioritySort", "DefaultBinder", "DefaultPreBind"})
 """Plugins whose part every profile of koordpolicy has."""
-PART_OF: Final = {"AmplifiedCPU": "NodeNUMAResource"}
-"""Filters of the pack that are a part of a plugin of another name."""
+PART_OF: Final = {"AmplifiedCPU": "NodeNUMAResource", "NetworkTopology": "Coscheduling"}
+"""Filters and scores of the pack that are a part of a plugin of another name."""
 PREEMPTION: Final = "DefaultPreemption"
 QUEUE_SORT: Final = "PrioritySort"
 ORDER: Final = ({"cel": "-pod.?priority.orValue(0)"}, {"cel": "pod.queuedAt"})
@@ -188,11 +188,11 @@ def _scores(draft: _Draft, known: Sequence[Item]) -> None:
     here = draft.profile.at("score")
     for item in known:
         place = f"plugins.score.{item.name}"
-        if item.name not in here:
+        if PART_OF.get(item.name, item.name) not in here:
             # One with a switch of its own is off until its parameters say otherwise.
             if "enabled" not in item.fields:
                 draft.item(item.name, "scores", "plugins.score", enabled=False)
-        elif (here[item.name] or 1) != item.fields.get("weight", 1):
+        elif item.name in here and (here[item.name] or 1) != item.fields.get("weight", 1):
             draft.item(item.name, "scores", place, weight=here[item.name] or 1)
 
 

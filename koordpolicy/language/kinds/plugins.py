@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _ANYTHING: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+_NETWORK_ORDER = ("MostExisting", "FewestExisting", "LeastRoom", "MostRoom")
 _LEAST_OR_MOST = ("LeastAllocated", "MostAllocated")
 
 
@@ -156,6 +157,20 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
                 "On nodes whose CPUs are sold more than once, pods that own CPUs count as often as these are sold.",
                 filters=True,
                 parameters=MappingProxyType({"owns": "Whether the pod gets CPUs of its own."}),
+            ),
+            PluginName(
+                "NetworkTopology",
+                "How near a pod is to those of its group in the network (annotation "
+                "`scheduling.koordinator.sh/network-topology-selector`), as the ClusterNetworkTopology `default` has it.",
+                scores=True,
+                parameters=MappingProxyType(
+                    {
+                        "order": "What places are compared by, in this order, each from the node up to the whole cluster: "
+                        "`MostExisting` or `FewestExisting` pods of the group, `LeastRoom` or `MostRoom`, in nodes that the "
+                        "pod fits on. The name decides last."
+                    }
+                ),
+                choices=MappingProxyType({"order": _NETWORK_ORDER}),
             ),
             PluginName(
                 "DefaultPreemption",

@@ -247,6 +247,11 @@ class FilterRun(Protocol):
         ...
 
     @property
+    def likeness(self) -> Hashable:
+        """The same for pods of which the filters say the same, whenever they are asked. Raises CycleProblem."""
+        ...
+
+    @property
     def moments(self) -> "Sequence[FilterRun]":
         """This one, and the same as of when those who go will be gone, if time alone can change the answers."""
         ...

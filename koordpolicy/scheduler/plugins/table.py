@@ -16,6 +16,7 @@ from koordpolicy.scheduler.plugins import (
     preemption,
     resources,
     spread,
+    topology,
     volumes,
 )
 from koordpolicy.scheduler.plugins.base import Plugin
@@ -39,6 +40,7 @@ PLUGINS: Mapping[str, Plugin] = MappingProxyType(
         "NodeResourcesFitPlus": packing.NODE_RESOURCES_FIT_PLUS,
         "ScarceResourceAvoidance": packing.SCARCE_RESOURCE_AVOIDANCE,
         "AmplifiedCPU": packing.AMPLIFIED_CPU,
+        "NetworkTopology": topology.NETWORK_TOPOLOGY,
         "DefaultPreemption": preemption.DEFAULT_PREEMPTION,
     }
 )

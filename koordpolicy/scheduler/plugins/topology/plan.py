@@ -1,0 +1,133 @@
+"""The plan of a gang: a node for each of its pods, all of them within one place of the network."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from koordpolicy.algorithms.gathering import (
+    Gathering,
+    Offers,
+    Scattered,
+    assigned,
+    gather,
+    must_gather,
+    with_members,
+)
+from koordpolicy.algorithms.member_order import member_key
+from koordpolicy.algorithms.network_tree import NetworkTree
+from koordpolicy.cluster.cache import ClusterCache
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.network_topology import CLUSTER_LAYER, GatherRule
+from koordpolicy.model.pod import PodKey
+from koordpolicy.model.protocol import GANG_TOPOLOGY_INDEX
+from koordpolicy.scheduler.plugins.base import FilterRun
+from koordpolicy.scheduler.plugins.topology.offers import offered, tried
+
+NO_NETWORK: Final = "no cluster network topology"
+
+_TRIES: Final = 64
+"""Plans that are tried for one gang in one go: each that fails tells of one node more how many pods it takes."""
+_NAMED: Final = 5
+"""Places that are named where none takes a gang."""
+
+
+@dataclass(frozen=True, slots=True)
+class GangNetwork:
+    """How policy wants gangs gathered. `counts_members` is Koordinator's way to count pods of the gang itself among those that are
+    there already.
+    """
+
+    rules: tuple[GatherRule, ...] = ()
+    order: Gathering = field(default_factory=Gathering)
+    counts_members: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GangPlan:
+    """The node of each pod, within one place of a layer; the whole cluster has no name."""
+
+    layer: str
+    place: str
+    nodes: Mapping[PodKey, str]
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlan:
+    """Why there is none, as is told."""
+
+    reason: str
+
+
+class Planner:
+    """Plans gangs over the nodes of a cache. `run_of` gives the filters of a pod's cycle."""
+
+    __slots__ = ("_cache", "_run_of")
+
+    def __init__(self, cache: ClusterCache, run_of: Callable[[PodView], FilterRun]) -> None:
+        self._cache = cache
+        self._run_of = run_of
+
+    def plan(self, members: Sequence[PodView], how: GangNetwork, now: int) -> GangPlan | NoPlan:
+        """Where these pods go, one at least; `now` is the time in nanoseconds. Nothing is changed. Raises CycleProblem."""
+        network, table = self._cache.state.network, self._cache.table
+        tree = network.tree
+        if tree is None:
+            return NoPlan(NO_NETWORK)
+        pods = sorted(members, key=_turn)
+        runs = {view.pod.key: self._run_of(view) for view in pods}
+        found = offered(list(runs.values()), table)
+        slots = found.slots[tree.rows]
+        group = pods[0].network_group
+        existing = network.existing(group, tree)
+        if how.counts_members and group:
+            existing = with_members(existing, slots, len(pods))
+        multiples = {rule.layer: rule.multiple for rule in how.rules if rule.multiple > 1}
+        order = replace(how.order, layer=must_gather(tree, how.rules), multiples=multiples)
+        by_name = sorted(runs, key=lambda key: (key[1], key[0]))
+        for _ in range(_TRIES):
+            place = gather(tree, Offers.of(slots, existing), len(pods), order)
+            if isinstance(place, Scattered):
+                return NoPlan(_why(tree, place, len(pods), order))
+            leaves = assigned(by_name, place.leaves)
+            short = {} if found.exact else self._short(tree, leaves, runs, now)
+            if not short:
+                names = tree.levels[-1].names
+                return GangPlan(place.layer, place.name, {key: names[leaf] for key, leaf in leaves.items()})
+            slots = slots.copy()
+            slots[list(short)] = list(short.values())
+        return NoPlan(
+            f"none of {_TRIES} plans for {len(pods)} pods holds: filters refuse them beside each other"
+        )
+
+    def _short(
+        self, tree: NetworkTree, leaves: Mapping[PodKey, int], runs: Mapping[PodKey, FilterRun], now: int
+    ) -> dict[int, int]:
+        """The leaves that take fewer pods than planned, with how many."""
+        names = tree.levels[-1].names
+        by_leaf: dict[int, list[FilterRun]] = {}
+        for key, leaf in leaves.items():
+            by_leaf.setdefault(leaf, []).append(runs[key])
+        short = tried(self._cache, {names[leaf]: going for leaf, going in by_leaf.items()}, now)
+        return {leaf: short[names[leaf]] for leaf in by_leaf if names[leaf] in short}
+
+
+def _turn(view: PodView) -> tuple[object, ...]:
+    pod = view.pod
+    return *member_key(pod.name, pod.annotations.get(GANG_TOPOLOGY_INDEX, "")), pod.namespace
+
+
+def _why(tree: NetworkTree, place: Scattered, wanted: int, how: Gathering) -> str:
+    """Why no place takes so many pods: how many find no node in the one that takes most, and what each takes."""
+    if tree.depth(place.layer) is None:
+        return f"the network has no layer {place.layer}"
+    steps = [f"{layer} takes {step} at a time" for layer, step in sorted(how.multiples.items())]
+    if place.most >= wanted:
+        return f"{wanted} pods cannot be divided so: {', '.join(steps)}"
+    whole = place.layer == CLUSTER_LAYER
+    found = f"{wanted - place.most} of {wanted} pods find no node in {'the network' if whole else f'one {place.layer}'}"
+    if not whole and place.roots:
+        ordered = sorted(place.roots.items(), key=lambda one: (-one[1], one[0]))
+        named = ", ".join(f"{name} takes {count}" for name, count in ordered[:_NAMED])
+        more = len(ordered) - _NAMED
+        found += f": {named}" + (f", {more} more take no more than that" if more > 0 else "")
+    return "; ".join((found, *steps))
