@@ -19,7 +19,7 @@ class Pickler(pickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         """A call of the class with the fields; `NotImplemented` for all that Python knows better."""
-        made_by = type(value)
+        made_by: type = type(value)
         fields = _fields(made_by)
         if fields is None:
             return NotImplemented
@@ -63,4 +63,6 @@ def _fields(made_by: type) -> _Fields | None:
 
 
 def _says_itself(made_by: type) -> bool:
-    return made_by.__reduce_ex__ is not object.__reduce_ex__ or made_by.__reduce__ is not object.__reduce__
+    return any(
+        getattr(made_by, name) is not getattr(object, name) for name in ("__reduce_ex__", "__reduce__")
+    )
