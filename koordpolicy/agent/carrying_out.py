@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from operator import is_
 from typing import Any, Final
 
 from koordpolicy.agent.apply import apply
@@ -13,9 +12,10 @@ from koordpolicy.agent.elsewhere import Maker, made, others_quiet_until, undone
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.node_strategies import NodeStrategy
 from koordpolicy.agent.plan import BEST_EFFORT, Eviction, Group, Notice, Plan, Write
+from koordpolicy.agent.quiet import QuietKinds
 from koordpolicy.agent.stopping import PodStops
 from koordpolicy.agent.strategies.arbiter import KIND as ARBITRATION
-from koordpolicy.agent.strategies.arbiter import settle
+from koordpolicy.agent.strategies.arbiter import WantedFile, settle
 from koordpolicy.agent.strategies.cpu_isolation import COOKIE
 from koordpolicy.agent.strategies.eviction_need import Needs
 from koordpolicy.agent.strategies.evictions import EvictionMemory, EvictionOutcome, evict_by_needs
@@ -37,7 +37,6 @@ _PERIOD: Final = 100_000
 """Microseconds of quotas."""
 _TOLD: Final = frozenset({FileOutcome.WRITTEN, FileOutcome.PLANNED, FileOutcome.REFUSED, FileOutcome.FAILED})
 _GIVEN: Final = frozenset({FileOutcome.WRITTEN, FileOutcome.FAILED})
-_MOST_TURNS: Final = 16
 _MOST_TOLD: Final = 1000
 """Evicted pods, and groups with cookies, that are remembered by name."""
 _MOST_ROUNDS: Final = 1000
@@ -46,24 +45,6 @@ _MOST_ROUNDS: Final = 1000
 
 Told = Callable[[str, NodeFrame], AbstractContextManager[None]]
 """What hears of the decisions of a kind, and lets none that fails get further."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Quiet:
-    """What writes were settled from, and until when the same ones would do nothing."""
-
-    settled_from: tuple[object, ...]
-    facts: tuple[Any, ...] | None
-    until: int
-
-    def holds(self, settled_from: tuple[object, ...], facts: tuple[Any, ...], now: int) -> bool:
-        """Whether that is so now."""
-        return (
-            now < self.until
-            and len(settled_from) == len(self.settled_from)
-            and all(map(is_, settled_from, self.settled_from))
-            and facts == self.facts
-        )
 
 
 @dataclass(slots=True)
@@ -92,8 +73,9 @@ class CarryingOut:
     plans: dict[str, Plan] = field(default_factory=dict)
     """What each kind wanted last."""
     notes: tuple[str, ...] = ()
-    _quiet: dict[tuple[str, ...], "_Quiet"] = field(default_factory=dict)
-    """By the kinds that have their turn together: until when there is nothing to do."""
+    _quiet: QuietKinds = field(default_factory=QuietKinds)
+    _conflicts: dict[WantedFile, str] = field(default_factory=dict)
+    """Files that several strategies want otherwise, and in words who decides."""
     memories: dict[str, EvictionMemory] = field(default_factory=dict)
     makers: Mapping[str, Maker] = field(default_factory=dict)
     """Who makes what no kernel file takes."""
@@ -116,23 +98,32 @@ class CarryingOut:
     def write(self, kinds: Mapping[str, Plan], frame: NodeFrame) -> None:
         """Make what some kinds want now, of what the others hold nothing. Raises `CelError` where policy cannot settle it.
 
-        Where all of them want what they wanted last, nothing is done before a file has to be looked at again.
+        Who wants what it wanted last is left alone before a file has to be looked at again, and so are all that share no file
+        with one who wants something else.
         """
-        before = {kind: self.plans.get(kind) for kind in kinds}
-        self.plans.update({kind: plan for kind, plan in kinds.items() if plan != before[kind]})
-        turn = tuple(kinds)
+        before = dict(self.plans)
+        self.plans.update({kind: plan for kind, plan in kinds.items() if plan != before.get(kind)})
         read = read_facts(frame.graph, (ARBITRATION,))
         facts = read.values("node", frame.record) if read.timeless else None
-        settled_from = (frame.graph, frame.pods, *self.plans.values())
-        quiet = self._quiet.pop(turn, None)
-        if quiet is not None and facts is not None and quiet.holds(settled_from, facts, frame.monotonic):
-            self._quiet[turn] = quiet
+        scene = (frame.graph, frame.pods)
+        due = self._quiet.due(kinds, self.plans, before, (scene, facts), frame.monotonic)
+        if not due:
             return
-        plans = [plan if kind in kinds else Plan(holds=_held(plan)) for kind, plan in self.plans.items()]
+        plans = [
+            plan if kind in kinds else Plan(holds=_held(plan))
+            for kind, plan in self.plans.items()
+            if kind in due
+        ]
         settled = settle(frame.graph, plans, frame.record, frame.now)
+        for place in self._quiet.places(due):
+            self._conflicts.pop(place, None)
         for conflict in settled.conflicts:
             self.metrics.add("koordpolicy_file_conflicts_total", file=conflict.file, winner=conflict.winner)
-        self.notes = tuple(settled.plan.notes)
+            self._conflicts[conflict.file, conflict.group] = conflict.words
+        self.notes = (
+            *(note for plan in self.plans.values() for note in plan.notes),
+            *self._conflicts.values(),
+        )
         found: dict[str, list[FileWriteResult]] = {}
         # What is no file goes first: files of a group need the group.
         others = made(settled.plan.writes, self.makers, frame.kernel, frame.pods)
@@ -148,17 +139,15 @@ class CarryingOut:
                 self.cookies[key] = self.cookies.pop(key, 0) + 1
                 while len(self.cookies) > _MOST_TOLD:
                     del self.cookies[next(iter(self.cookies))]
-        if len(self._quiet) >= _MOST_TURNS:
-            self._quiet.clear()
         until = min(
             frame.kernel.door.quiet_until(applied.results), others_quiet_until(others, frame.monotonic)
         )
-        self._quiet[turn] = _Quiet(settled_from, facts, until)
+        self._quiet.settled(due & kinds.keys(), self.plans, (scene, facts), until)
         self.results.update(found)
         for write in settled.plan.writes:
             self._show(write)
-        for plan in kinds.values():
-            for notice in plan.notices:
+        for kind, plan in kinds.items():
+            for notice in plan.notices if kind in due else ():
                 self._notify(notice, frame.now)
 
     def look_again(self) -> None:
