@@ -3,9 +3,9 @@
     the kernel runs on → collectors count → facts → strategies ask and plan → the door writes, the API evicts
 
 On a real node there is a round each second. Here there are as many at a time as it takes until nothing is written, each with a
-second of the kernel before it, once an interval; more of them where memory grows. Of the strategies those take part whose effect
-the model has: suppression, sizes of containers, bursts, evictions. Isolation, interference, prediction and tuning do not. Nor
-does anybody go for CPU that best-effort work has too little of: that takes more measurements than there are rounds.
+second of the kernel before it, once an interval; more of them where memory grows. Peaks are predicted from one sample an interval.
+Of the strategies those take part whose effect the model has; `NOT_SIMULATED` says what does not. Nobody goes for CPU that
+best-effort work has too little of: that takes more measurements than there are rounds.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,9 +25,12 @@ from koordpolicy.agent.hooks.containers import KIND as HOOK
 from koordpolicy.agent.measurements.levels import Measurements
 from koordpolicy.agent.node_strategies import node_strategies
 from koordpolicy.agent.reports.usage import UsageView, pods_by_uid
+from koordpolicy.agent.rounds.prediction import PredictionRounds
 from koordpolicy.agent.strategies.cpu_burst import KIND as BURST
 from koordpolicy.agent.strategies.cpu_eviction import KIND as CPU_EVICTION
+from koordpolicy.agent.strategies.isolation import KIND as ISOLATION
 from koordpolicy.agent.strategies.memory_eviction import KIND as MEMORY_EVICTION
+from koordpolicy.agent.strategies.prediction_rules import KIND as PREDICTION
 from koordpolicy.agent.strategies.suppression import KIND as SUPPRESS
 from koordpolicy.agent.strategies.suppression import CPUSuppression, Suppression
 from koordpolicy.algorithms.node_record import NodeSight
@@ -46,8 +49,22 @@ from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.kernels import SimulatedKernel
 from koordpolicy.simulator.machines import Machine, PodKey, Shares
 
-KINDS: Final = frozenset({SUPPRESS, HOOK, BURST, CPU_EVICTION, MEMORY_EVICTION})
-"""The strategies that take part."""
+_STRATEGIES: Final = frozenset({SUPPRESS, HOOK, BURST, ISOLATION, CPU_EVICTION, MEMORY_EVICTION})
+KINDS: Final = _STRATEGIES | {PREDICTION}
+"""The kinds that take part."""
+NOT_SIMULATED: Final = (
+    "Interference",
+    "SystemTuning",
+    "HostApplicationSet",
+    "Isolation.cpu.identity",
+    "Isolation.cpu.expels",
+    "Isolation.cache",
+    "Isolation.disk",
+    "Isolation.network",
+    "Isolation of page cache and watermarks",
+    "evictions by satisfaction",
+)
+"""What agents do on real nodes alone: the model has no effect of it, for people."""
 
 _ROUNDS: Final = 16
 """Rounds at a time at most; growing in steps of a tenth is over by then."""
@@ -108,11 +125,14 @@ class SimulatedAgent:
         kernel = self.kernel
         self._usage = KernelUsage(kernel.root, kernel.hierarchy, kernel.node.files)
         self._collector = UsageCollector(self._usage)
-        self._strategies = [one for one in node_strategies(site.chance) if one.kind in KINDS]
+        self._strategies = [one for one in node_strategies(site.chance) if one.kind in _STRATEGIES]
         audit = AuditLog(_AUDIT, lambda: kernel.now, str, verbosity=AuditLevel.EVICTION)
         self._doing = CarryingOut(
             site.cluster, site.events, audit, Unscraped(), self._start, machine.name, stops=None
         )
+        self._predictions = PredictionRounds(None)
+        self._sampled_at = self._start
+        self._frame_seen: NodeFrame | None = None
         self.record: Record = record
         """The facts of the last round."""
         self._killed: list[PodKey] = []
@@ -168,6 +188,7 @@ class SimulatedAgent:
         for _ in range(settling):
             if not self._round():
                 break
+        self._predict()
         self._share(elapsed, before)
 
     def _parts(self, time: int) -> Iterator[int]:
@@ -207,6 +228,7 @@ class SimulatedAgent:
         if frame is None:
             return False
         counts.rounds += 1
+        self._frame_seen = frame
         self._doing.results.clear()
         finish(self._doing.round(self._strategies, frame, self._told))
         outcomes = [one.outcome for results in self._doing.results.values() for one in results]
@@ -239,6 +261,18 @@ class SimulatedAgent:
             now,
             kernel.now,
         )
+
+    def _predict(self) -> None:
+        """Take a sample where it is time, and report what of it may be reclaimed."""
+        frame, metric = self._frame_seen, self.node.metric
+        sight = self._site.sight(self.node.name)
+        if frame is None or metric is None or sight is None or not self._site.graph.subjects(PREDICTION):
+            return
+        with self._told(PREDICTION, frame):
+            if frame.now - self._sampled_at >= self._predictions.interval(0):
+                self._sampled_at = frame.now
+                finish(self._predictions.round(frame))
+            self.node.metric = self._predictions.told(metric, frame, sight.pods)
 
     @contextmanager
     def _told(self, kind: str, frame: NodeFrame) -> Iterator[None]:

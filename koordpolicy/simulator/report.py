@@ -10,7 +10,7 @@ from koordpolicy.model.pod import PodKey
 from koordpolicy.model.protocol import CPU
 from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.explanation import explanation
-from koordpolicy.simulator.agents import KINDS
+from koordpolicy.simulator.agents import KINDS, NOT_SIMULATED
 from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.events import CollectedEvents
 from koordpolicy.simulator.explanation import suppression
@@ -262,6 +262,7 @@ def _agents(simulation: Simulation) -> dict[str, Any] | None:
         "oomKills": counts.killed,
         "throttledContainerHours": counts.throttled / HOUR,
         "strategies": sorted(KINDS),
+        "notSimulated": list(NOT_SIMULATED),
     }
 
 

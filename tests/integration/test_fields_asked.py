@@ -51,7 +51,7 @@ _ALL: dict[str, dict[str, Any]] = {
     },
     "Rollout": {
         "steps": [{"name": "one", "hold": "1m", "shadow": {}, "canary": {"share": "10%"}}],
-        "guards": [{"name": "own", "require": False, "reason": "none"}],
+        "guards": [{"name": "own", "require": False, "reason": "none", "knownWithin": "1m"}],
     },
     "ContainerHook": {"cpuSpeed": 1.0},
     "Amplification": {"parameters": {"amplify": True, "ratios": {"value": {"cpu": 1.5}}}, "admission": {"enabled": True}},
@@ -260,8 +260,10 @@ _TOPOLOGY: Any = {
 
 _ASKED_ALONG = frozenset(
     f"MetricCollection.pods.{field}" for field in ("every", "timeout", "noticeWithin", "staleAfter")
-) | {"CPUEviction.bestEffort.enabled"}
-"""What agents in simulations ask with the rest, and have no use for: nobody tells them of pods late, and one sample is few."""
+) | {"CPUEviction.bestEffort.enabled", "Prediction.checkpoint.interval"}
+"""What agents in simulations ask with the rest, and have no use for: nobody tells them of pods late, one sample is few, and
+nothing outlives them.
+"""
 
 
 def _field(name: str) -> str:

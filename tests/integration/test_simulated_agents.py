@@ -28,6 +28,25 @@ spec: {mechanism: %s, parameters: {threshold: 40%%}}
 """
 
 
+PREDICTION = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: Prediction
+metadata: {name: ours}
+spec: {enabled: %s, coldStart: 10m}
+"""
+ISOLATION = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: CPUSuppress
+metadata: {name: ours}
+spec: {enabled: false}
+---
+apiVersion: koordpolicy.io/v1alpha1
+kind: Isolation
+metadata: {name: ours}
+spec: {group: BE, cpu: {enabled: true, idle: %s}}
+"""
+
+
 @pytest.fixture(scope="module")
 def pack() -> RuleGraph:
     return graph_with()
@@ -73,6 +92,27 @@ def test_memory_that_grows_ends_in_an_eviction_before_the_kernel_acts(pack: Rule
     assert told["agents"]["evictions"] == {}
     assert told["agents"]["oomKills"] > 0
     assert told["pods"]["finished"] == 0
+
+
+@pytest.mark.parametrize(("predicts", "running"), [("true", 2), ("false", 1)])
+def test_mid_work_finds_room_where_peaks_are_predicted(predicts: str, running: int) -> None:
+    amounts = {"kubernetes.io/mid-cpu": "2000"}
+    mid = pod("report", "1")
+    mid["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    mid["spec"] |= {"schedulerName": "koord-scheduler", "priorityClassName": "koord-mid"}
+    told = run(graph_with(PREDICTION % predicts), service("web", "8", 0.1), Arrival(30 * MINUTE, mid, None))
+    assert told["pods"]["running"] == running
+    assert "Prediction" in told["agents"]["strategies"]
+
+
+def test_isolation_is_written_and_what_has_no_model_is_named() -> None:
+    written = {}
+    for idle in ("true", "false"):
+        told = run(graph_with(ISOLATION % idle), job("crawl", "3", minutes=600))["agents"]
+        written[idle] = told["fileWrites"]
+    assert written["true"] > written["false"] > 0
+    assert {"Interference", "SystemTuning"} <= set(told["notSimulated"])
+    assert not set(told["notSimulated"]) & set(told["strategies"])
 
 
 def test_equal_seeds_give_equal_days_and_people_read_them(pack: RuleGraph) -> None:

@@ -255,7 +255,8 @@ def _agents(report: Report, page: Page) -> Iterator[str]:
         ("evictions", told),
         ("OOM killer", f"{counted(one['oomKills'], 'container')} ended"),
         ("throttled", f"{counted(one['throttledContainerHours'], 'container hour')}"),
-        ("at work", f"{', '.join(one['strategies'])}; no others, and no evictions by satisfaction"),
+        ("at work", ", ".join(one["strategies"])),
+        ("not simulated", ", ".join(one["notSimulated"])),
     ):
         yield from page.wrapped(text, 19, f"  {label}")
 
