@@ -35,6 +35,7 @@ from koordpolicy.agent.pods import PodAnswers
 from koordpolicy.agent.reports.node_devices import DeviceReporter
 from koordpolicy.agent.reports.node_metrics import NodeMetricReporter
 from koordpolicy.agent.reports.node_topologies import TopologyReporter
+from koordpolicy.agent.reports.runs import runs_of
 from koordpolicy.agent.reports.usage import UsageView, pods_by_uid
 from koordpolicy.agent.rounds.devices import DeviceRounds
 from koordpolicy.agent.rounds.interference import add_signals, signals_of
@@ -144,8 +145,11 @@ class NodeAgent:
     @property
     def graph(self) -> RuleGraph:
         """The policies that decide about this node now."""
+        return self.component.live.graph_for(self.watch.node, self._labels())
+
+    def _labels(self) -> Mapping[str, str]:
         node = self.watch.objects.nodes.get(self.watch.node)
-        return self.component.live.graph_for(self.watch.node, {} if node is None else node.labels)
+        return {} if node is None else node.labels
 
     def collection(self) -> Collection:
         """What is to be measured, and how often; where it cannot be decided, what was decided last."""
@@ -449,18 +453,7 @@ class NodeAgent:
 
     def runs(self) -> AgentRuns:
         """Which policies this agent runs, as its NodeMetric says it."""
-        live = self.component.live
-        active, candidate, stage, rejected = live.active, live.candidate, live.stage, live.rejected
-        return AgentRuns(
-            "" if active is None else active.revision.name,
-            "" if active is None else active.revision.digest,
-            "" if candidate is None else candidate.revision.name,
-            "" if candidate is None or stage is None else str(stage.state),
-            "" if rejected is None else rejected.revision.name,
-            "" if rejected is None else str(rejected.reason),
-            "" if rejected is None else rejected.message,
-            live.origin,
-        )
+        return runs_of(self.component.live, self.watch.node, self._labels())
 
     def status(self) -> dict[str, Any]:
         """What `/statusz` shows."""

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,10 +40,12 @@ from koordpolicy.runtime.clock import monotonic_ns, now_ns
 from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
 from koordpolicy.runtime.decision_file import open_sink
 from koordpolicy.runtime.leader import page_token
+from koordpolicy.runtime.policies.held import HeldReach
 from koordpolicy.runtime.policies.packs import find_pack
 from koordpolicy.runtime.policies.parts import kinds_for, pack_part
 from koordpolicy.runtime.policies.published import PublishedSource
 from koordpolicy.runtime.process import CannotStart, Process, Tasks
+from koordpolicy.runtime.rollout.followed import FollowedGate
 from koordpolicy.source.revision import Source
 
 LOG: Final = logging.getLogger(__name__)
@@ -101,9 +104,11 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
             raise CannotStart(f"the audit log cannot be opened: {error}") from None
     audit = AuditLog(agent.audit_bytes, monotonic_ns, page_token, sink)
     explained = ExplanationRoute()
+    reach = HeldReach()
     options = ComponentOptions(
         one_per_node=True,
-        source=_source(settings, agent),
+        source=_source(settings, agent, reach),
+        gate=partial(FollowedGate, reach) if agent.from_manager else None,
         packs=pack_part(kinds_for(Component.AGENT)) if agent.from_manager else find_pack,
         checked=agent.from_manager,
         routes=(events_route(audit), explained.route()),
@@ -188,9 +193,11 @@ async def _once(node: NodeAgent, agent: AgentSettings) -> None:
     agent.shown(json_text(record, indent=2) if agent.json else explanation_text(record))
 
 
-def _source(settings: Settings, agent: AgentSettings) -> Callable[[Cluster, Backoff], Source] | None:
+def _source(
+    settings: Settings, agent: AgentSettings, reach: HeldReach
+) -> Callable[[Cluster, Backoff], Source] | None:
     if agent.from_manager:
-        return lambda cluster, backoff: PublishedSource(cluster, settings.namespace, backoff)
+        return lambda cluster, backoff: PublishedSource(cluster, settings.namespace, backoff, reach=reach)
     if agent.from_node_slo:
         from koordpolicy.runtime.policies.node_slo import NodeSLOSource  # noqa: PLC0415  # with the importer behind it
 

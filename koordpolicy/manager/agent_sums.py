@@ -18,6 +18,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.manager.controllers.agent_sum import (
     KIND,
     AgentSighting,
+    HeldSum,
     SummaryPace,
     added_up,
     summary_pace,
@@ -35,6 +36,7 @@ from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.component import RunningComponent
+from koordpolicy.runtime.policies.published import POINTER
 from koordpolicy.runtime.reports.revision_objects import has_conditions, regarding
 from koordpolicy.runtime.reports.status_patches import apply_status
 
@@ -117,15 +119,34 @@ class AgentSums:
         listed = (await self._component.cluster.list(POLICY_REVISIONS)).items
         names = {called: str(obj["metadata"]["name"]) for obj in listed for called in _calls(obj)}
         names |= self._published()
-        self.sums = added_up(self._sightings(), names, name, pace, now_ns())
+        held = self._held()
+        self.sums = added_up(self._sightings(held), names, name, pace, now_ns(), held)
         self._show(self.sums.get(name, NO_AGENTS))
         return sum([await self._write(obj) for obj in listed])
 
-    def _sightings(self) -> Iterator[AgentSighting]:
+    def _held(self) -> HeldSum | None:
+        """The revision that a rollout lets some nodes have."""
+        candidate, stage = self._component.live.candidate, self._component.live.stage
+        if candidate is None or stage is None or stage.reach is None:
+            return None
+        revision = candidate.revision
+        return HeldSum(revision_name(candidate.bundle, revision.commit or revision.digest), stage.reach.step)
+
+    def _sightings(self, held: HeldSum | None) -> Iterator[AgentSighting]:
+        stage = self._component.live.stage
+        ahead = None if held is None or stage is None else stage.nodes
+        # Where agents are given nothing else than they have, they have nothing to take.
+        given = held is not None and held.name in self._published().values()
         for node, runs in self._runs.items():
             sight = self._objects.sight(node)
             if sight is not None:  # else the node is gone, and soon its report
-                yield AgentSighting(node, runs, None if sight.metric is None else sight.metric.updated_at)
+                due = (
+                    ahead is not None
+                    and (given or not _is_given(runs))
+                    and ahead(node, self._objects.nodes[node].labels)
+                )
+                reported = None if sight.metric is None else sight.metric.updated_at
+                yield AgentSighting(node, runs, reported, due)
 
     async def _write(self, obj: Object) -> bool:
         """Write the sum of one revision where it says something else; whether it did."""
@@ -180,6 +201,11 @@ def _by_state(agents: RevisionAgents) -> dict[str, Any]:
         "behind": agents.behind,
         "silent": agents.silent,
     }
+
+
+def _is_given(runs: AgentRuns | Unreadable) -> bool:
+    """Whether an agent follows what a manager publishes, as far as it can be told."""
+    return isinstance(runs, Unreadable) or runs.origin.endswith(f"/{POINTER}")
 
 
 def _calls(obj: Object) -> Iterator[str]:

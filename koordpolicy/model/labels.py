@@ -66,6 +66,17 @@ def read_selector(selector: Json, at: str = "selector") -> LabelSelector:
     return LabelSelector(tuple(found))
 
 
+def selector_json(selector: LabelSelector) -> dict[str, object]:
+    """The JSON form of a selector, the same for the same one; `read_selector` is the inverse."""
+    return {
+        "matchExpressions": [
+            {"key": one.key, "operator": str(one.operator)}
+            | ({"values": sorted(one.values)} if one.values else {})
+            for one in selector.requirements
+        ]
+    }
+
+
 def _read_expression(expression: Json, place: str) -> LabelRequirement:
     word = text(expression, "operator", place)
     if word not in Operator.__members__.values():

@@ -103,7 +103,8 @@ class RevisionAgents:
 
     `running` decide by it, `shadow` and `canary` hold it at a stage of its rollout, `rejected` cannot take it. Of the
     revision that all are to run `total` are all agents, `behind` those with another one, `silent` those that do not report;
-    of any other they are None and 0. `lagging` are the first of those that do not run it, the worst first.
+    of any other they are None and 0. Of one that is at a `step` of its rollout `due` are the agents of nodes that go ahead: of
+    them `behind` do not decide by it yet, and `silent` do not report. `lagging` are the first of those that do not run it, the worst first.
     """
 
     running: int = 0
@@ -114,6 +115,13 @@ class RevisionAgents:
     silent: int = 0
     total: int | None = None
     lagging: tuple[LaggingAgent, ...] = ()
+    step: str = ""
+    due: int | None = None
+
+    @property
+    def deciding(self) -> int:
+        """How many decide by it."""
+        return self.running + self.canary
 
     @property
     def seen(self) -> int:
@@ -123,6 +131,8 @@ class RevisionAgents:
     @property
     def words(self) -> str:
         """For a column of a table: `118/120`, `2`; empty for none."""
+        if self.due is not None:
+            return f"{self.deciding}/{self.due}"
         if self.total is None:
             return str(self.running) if self.running else ""
         return f"{self.running}/{self.total}"
@@ -225,6 +235,8 @@ def agents_to_json(agents: RevisionAgents) -> dict[str, Any]:
         rejected=agents.rejected,
         behind=agents.behind,
         silent=agents.silent,
+        step=agents.step,
+        due=agents.due,
         lagging=[
             _filled(
                 node=one.node,
@@ -325,6 +337,8 @@ def agents_of(status: Json) -> RevisionAgents:
         count("silent"),
         integer(said, "total", at),
         tuple(_lagging(one) for one in objects(said, "lagging", at)),
+        text(said, "step", at),
+        integer(said, "due", at),
     )
 
 

@@ -33,6 +33,7 @@ from koordpolicy.runtime.leadership import Leadership
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.policies.compiling import Prepare, Scrutiny
 from koordpolicy.runtime.policies.fixed import FixedSource
+from koordpolicy.runtime.policies.gating import Gate
 from koordpolicy.runtime.policies.lastgood import LastGood, kept_above
 from koordpolicy.runtime.policies.live import LivePolicies, Options
 from koordpolicy.runtime.policies.objects import ClusterSource
@@ -113,8 +114,8 @@ class ComponentOptions:
     says how revisions are, for all components; one does. Where none of that component is there, the first process of
     the others does (`Reporter.stands_in`). `events` is for components that have more to tell than usual. `source` makes a
     source of policies of the component's own, of the cluster and the waits of watches, in place of what settings say; `packs`
-    finds what bundles extend; `checked` says that whoever gives revisions has checked and tested them. `routes` are served beside
-    health and metrics.
+    finds what bundles extend; `checked` says that whoever gives revisions has checked and tested them. `gate` makes what holds
+    revisions back, where rollouts do not go on here. `routes` are served beside health and metrics.
 
     Of a component that is `one_per_node` there are thousands: none renews a lease or writes into an object that all of
     them write. It says on its node's own objects which policies it runs.
@@ -127,6 +128,7 @@ class ComponentOptions:
     source: Callable[[Cluster, Backoff], Source] | None = None
     packs: PackFinder = find_pack
     checked: bool = False
+    gate: Callable[[Metrics], Gate] | None = None
     routes: tuple[Route, ...] = ()
 
 
@@ -232,7 +234,9 @@ async def running_component(
             source,
             metrics,
             store=store,
-            gate=cluster_gate(
+            gate=options.gate(metrics)
+            if options.gate is not None
+            else cluster_gate(
                 cluster,
                 metrics,
                 recorder,

@@ -15,7 +15,8 @@ class Revision:
     `files` are texts by path relative to the tree, both without surrogates: every format can hold them. `commit` is the Git commit (40 or 64 hex digits) where
     one is known, else "". `found` is what could not be read (KP001, KP004): with an error among it the
     revision is no good, whatever the other files say. `above` are texts of policies that lie above the tree and are no part
-    of it: digest and commit, by which processes speak of a revision, are the tree's.
+    of it: digest and commit, by which processes speak of a revision, are the tree's. One that is `held` goes live elsewhere, by stages: here it
+    decides about what a gate lets it, until it is given without being held.
     """
 
     files: Mapping[str, str]
@@ -23,6 +24,7 @@ class Revision:
     commit: str = ""
     found: Diagnostics = field(default_factory=Diagnostics, compare=False)
     above: Mapping[str, str] = field(default_factory=dict)
+    held: bool = False
 
     @property
     def name(self) -> str:

@@ -2,8 +2,8 @@
 
 The agent runs as its DaemonSet runs it: a process of its own with its role, which finds the pod's service account in a mount
 namespace of its own, follows what is published for agents, and has every strategy switched on, at default intervals. Where no
-such namespace can be made it is given a kubeconfig. A kubelet of the benchmark's tells it of the pods.
-`KOORDPOLICY_BENCH_SECONDS` says how long it is watched (600).
+such namespace can be made it is given a kubeconfig. A kubelet of the benchmark's tells it of the pods. It is watched once more
+while suppression wants something else each second. `KOORDPOLICY_BENCH_SECONDS` says how long it is watched (600).
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from koordpolicy.language.facts.table import Component
 from koordpolicy.linux.root import CGROUPS
 from koordpolicy.runtime.component import NAMESPACE
 from koordpolicy.runtime.policies.parts import kinds_for, part_of
-from koordpolicy.runtime.policies.published import PolicyPublisher
+from koordpolicy.runtime.policies.publishing import PolicyPublisher
 from tests.benchmarks.measure import Row, as_installed
 from tests.benchmarks.processes import cpu_of, memory_of
 from tests.conftest import REPOSITORY
@@ -39,6 +39,8 @@ CONTAINERS: Final = ("main", "side")
 NEW_PODS: Final = 10
 NODE: Final = "node-1"
 SETTLING: Final = 20.0
+MOVING_SHARE: Final = 5
+"""Of the time, in parts, that the moving plan is watched."""
 PATIENCE: Final = 60.0
 POLICIES: Final = Path(__file__).with_name("agent.yaml")
 _API: Final = "slo.koordinator.sh/v1alpha1"
@@ -51,6 +53,12 @@ _BUNDLE: Final = (
     "apiVersion: koordpolicy.io/v1alpha1\nkind: PolicyBundle\n"
     "metadata: {name: bench}\nspec: {extends: [koordinator]}\n"
 )
+_MOVING: Final = (
+    "apiVersion: koordpolicy.io/v1alpha1\nkind: CPUSuppress\nmetadata: {name: moving}\n"
+    "spec: {mechanism: cfsQuota, growth: {step: 100%, deadband: 0%},"
+    ' target: {cel: "millicores(1000 + now.getSeconds() * 10)"}}\n'
+)
+"""Suppression to another quota each second."""
 _IN_A_POD: Final = f'set -e; mount -t tmpfs tmpfs /run; mkdir -p {SERVICE_ACCOUNT}; cp $1/token $1/ca.crt {SERVICE_ACCOUNT}; shift; exec "$@"'
 """What a pod finds in /var/run, where nobody else sees it."""
 
@@ -78,14 +86,18 @@ def measured(server: ApiServer, folder: Path, seconds: float) -> list[Row]:
         groups = [kubelet.run(_pod(f"pod-{index}", index % 3)) for index in range(PODS)]
         with _agent(server, folder, kubelet) as agent:
             agent.ready(lambda: _right(kubelet, groups[0][0]), PATIENCE)
-            time.sleep(SETTLING)
-            began, used = time.perf_counter(), cpu_of(agent.pid)
-            time.sleep(seconds)
-            share = 100 * (cpu_of(agent.pid) - used) / (time.perf_counter() - began)
+            share = _share(agent.pid, seconds)
             memory = memory_of(agent.pid)
+            asyncio.run(_publish(server, moving=_MOVING))
+            moving = _share(agent.pid, seconds / MOVING_SHARE)
             waits = sorted(_new_pod(kubelet, index) for index in range(NEW_PODS))
     return [
         {"what": f"CPU over {seconds:.0f} s, % of one core", "value": round(share, 2), "wanted below": 3},
+        {
+            "what": "the same while suppression writes another quota each second",
+            "value": round(moving, 2),
+            "wanted below": 3,
+        },
         {"what": "memory, MiB", "value": round(memory, 1), "wanted below": 100},
         {
             "what": "a new pod's files right after its groups appear, median s",
@@ -116,13 +128,23 @@ def _pod(name: str, sort: int) -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": labels}, "spec": {"containers": containers}}
 
 
-async def _publish(server: ApiServer) -> None:
+def _share(pid: int, seconds: float) -> float:
+    """The share of a core, in percent, that a process takes for so long, once it has settled."""
+    time.sleep(SETTLING)
+    began, used = time.perf_counter(), cpu_of(pid)
+    time.sleep(seconds)
+    return 100 * (cpu_of(pid) - used) / (time.perf_counter() - began)
+
+
+async def _publish(server: ApiServer, moving: str = "") -> None:
     """Publish the policies for agents, as a manager does."""
     files = {"koordpolicy.yaml": _BUNDLE, POLICIES.name: POLICIES.read_text().replace("DISK", _disk())}
+    if moving:
+        files["moving.yaml"] = moving
     connection = Connection.load(str(server.kubeconfig("koordpolicy-manager")))
     async with connect(connection, jitter=random.random, component="bench") as cluster:
         part = part_of(files, kinds_for(Component.AGENT))
-        await PolicyPublisher(cluster, NAMESPACE).publish(part, "bench")
+        await PolicyPublisher(cluster, NAMESPACE).publish(part, "moving" if moving else "bench")
 
 
 def _disk() -> str:

@@ -84,7 +84,7 @@ def details(one: FoundRollout, now: int, width: int) -> Iterator[str]:
 def _agents(agents: RevisionAgents, width: int) -> Iterator[str]:
     """Which agents run it, and of those that do not, which and why."""
     if agents.words:
-        parts = [f"{agents.words} run it"]
+        parts = [f"{agents.words} run it" if agents.due is None else f"{agents.words} that are due run it"]
         parts += [
             f"{number:,} {words}"
             for number, words in (
@@ -147,8 +147,11 @@ def planned(plan: RolloutPlan, reasons: Mapping[str, str], width: int) -> Iterat
     for guard in plan.guards:
         patience = f" for {span(guard.patience)}" if guard.patience else ""
         then = "pauses" if guard.pauses else "returns to the old revision"
+        known = (
+            "" if guard.known_within is None else f", as does not being told after {span(guard.known_within)}"
+        )
         rule = reasons.get(guard.name, "")
-        yield from paragraph(f"- {guard.name}: {rule}; failing{patience} {then}", width, 0, 2)
+        yield from paragraph(f"- {guard.name}: {rule}; failing{patience} {then}{known}", width, 0, 2)
 
 
 def plan_data(plan: RolloutPlan, reasons: Mapping[str, str]) -> dict[str, object]:
@@ -175,6 +178,7 @@ def plan_data(plan: RolloutPlan, reasons: Mapping[str, str]) -> dict[str, object
                 "require": reasons.get(guard.name, ""),
                 "patience": guard.patience / second,
                 "pauses": guard.pauses,
+                "knownWithin": None if guard.known_within is None else guard.known_within / second,
             }
             for guard in plan.guards
         ],

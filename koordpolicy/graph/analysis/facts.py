@@ -43,6 +43,7 @@ _BOUNDS: Mapping[tuple[str, str], tuple[int, int]] = MappingProxyType(
         ("rollout", "instances.total"): _COUNT,
         ("rollout", "instances.rejected"): _COUNT,
         ("rollout", "instances.canary"): _COUNT,
+        **{("rollout", f"agents.{name}"): _COUNT for name in ("due", "running", "behind", "rejected", "silent")},
         ("rollout", "elapsed"): _COUNT,
         ("rollout", "disagreement"): _SHARE,
         ("rollout", "disagreementByKind"): _SHARE,

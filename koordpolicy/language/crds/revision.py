@@ -213,8 +213,10 @@ _AGENTS: Schema = _object(
     shadow=_whole("How many compare their answers with it, in its rollout."),
     canary=_whole("How many decide by it, in its rollout."),
     rejected=_whole("How many cannot take it."),
-    behind=_whole("How many run another one, or none."),
-    silent=_whole("How many have not reported for too long to say."),
+    behind=_whole("How many run another one, or none; in its rollout, of those that are due."),
+    silent=_whole("How many have not reported for too long to say; in its rollout, of those that are due."),
+    step=_text("The step of its rollout at which that was counted.", 63),
+    due=_whole("At that step, agents of nodes that go ahead."),
     lagging=_list("The first of those that do not run it, the worst first.", _LAGGING, MOST_LAGGING),
 )
 

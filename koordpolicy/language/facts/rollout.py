@@ -62,6 +62,41 @@ ROLLOUT = Record(
             EVERYWHERE,
         ),
         Fact(
+            "agents.due",
+            INT,
+            "Agents of nodes that go ahead by the present step or one before it; absent until they have been counted in this step.",
+            EVERYWHERE,
+            may_be_missing=True,
+        ),
+        Fact(
+            "agents.running",
+            INT,
+            "Agents that decide by the new revision.",
+            EVERYWHERE,
+            may_be_missing=True,
+        ),
+        Fact(
+            "agents.behind",
+            INT,
+            "Agents that are due, report, and do not decide by it: they have not got it yet.",
+            EVERYWHERE,
+            may_be_missing=True,
+        ),
+        Fact(
+            "agents.rejected",
+            INT,
+            "Agents that cannot take it, due or not.",
+            EVERYWHERE,
+            may_be_missing=True,
+        ),
+        Fact(
+            "agents.silent",
+            INT,
+            "Agents that are due and have not reported for as long as `MetricCollection.summary.silentAfter`.",
+            EVERYWHERE,
+            may_be_missing=True,
+        ),
+        Fact(
             "metrics",
             map_of(STRING, DOUBLE),
             "The judging process's own metrics by name, summed over labels: of counters and histograms the increase "

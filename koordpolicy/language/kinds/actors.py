@@ -278,14 +278,15 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("Prediction", _COMPILED, _RULES),
     (
         "Prediction",
-        _BY_AGENT,
-        "enabled bands margin coldStart method interval forgetAfter checkpoint checkpoint.interval "
+        _SUPPRESSED,
+        "enabled bands margin coldStart method interval forgetAfter "
         + " ".join(
             f"{of} {of}.buckets {of}.buckets.first {of}.buckets.growth {of}.buckets.most {of}.halfLife {of}.percentile "
             f"{of}.sampled"
             for of in ("cpu", "memory")
         ),
     ),
+    ("Prediction", _BY_AGENT, "checkpoint checkpoint.interval"),
     ("CPUBurst", _COMPILED, _RULES),
     (
         "CPUBurst",
@@ -300,11 +301,15 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("Isolation", _COMPILED, _RULES),
     (
         "Isolation",
+        _ON_NODES_ALL,
+        "group cpu cpu.enabled cpu.idle memory memory.enabled memory.minimum memory.low memory.throttling memory.killsGroup",
+    ),
+    (
+        "Isolation",
         _ON_NODES,
         (
-            "group cpu cpu.enabled cpu.identity cpu.idle memory memory.enabled memory.minimum memory.low "
-            "memory.throttling memory.watermark memory.watermarkScale memory.watermarkAdjustment memory.hasPriority "
-            "memory.priority memory.killsGroup memory.pageCache memory.pageCache.enabled memory.pageCache.limit "
+            "cpu.identity memory.watermark memory.watermarkScale memory.watermarkAdjustment memory.hasPriority "
+            "memory.priority memory.pageCache memory.pageCache.enabled memory.pageCache.limit "
             "memory.pageCache.size memory.pageCache.reclaimsAtOnce "
             "network network.enabled network.ingress network.ingress.request network.ingress.limit "
             "network.egress network.egress.request network.egress.limit "
@@ -370,7 +375,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         _ROLLED,
         "kinds steps steps[].name steps[].shadow steps[].shadow.sample steps[].shadow.keep steps[].canary "
         "steps[].canary.nodes steps[].canary.pods steps[].canary.share steps[].hold steps[].untilResumed guards guards[].name guards[].match "
-        "guards[].match.condition guards[].require guards[].reason guards[].patience guards[].action every "
+        "guards[].match.condition guards[].require guards[].reason guards[].patience guards[].knownWithin guards[].action every "
         + " ".join(f"steps[].canary.{of}.{field}" for of in ("nodes", "pods") for field in _SELECTOR.split()),
     ),
     ("PolicyException", _COMPILED, f"{_MATCH} precedence owner reason from expires overrides"),

@@ -84,6 +84,15 @@ class Guard(PolicyModel):
     patience: Annotated[
         Value, Slot(DURATION, "How long it may fail before something is done.", default="0s", roots=_ROOTS)
     ] = None
+    known_within: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How long in a step it may be that it cannot be told; then that counts as a failure. As long as it takes where nothing "
+            "is said.",
+            roots=_ROOTS,
+        ),
+    ] = None
     action: Annotated[
         Value,
         Slot(

@@ -1,7 +1,7 @@
 """What the agents of all nodes say that they run, added up by revision."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -47,11 +47,23 @@ def summary_pace(graph: RuleGraph) -> SummaryPace:
 
 @dataclass(frozen=True, slots=True)
 class AgentSighting:
-    """An agent as its node's NodeMetric object shows it: what it says, and when it reported last (None: never)."""
+    """An agent as its node's NodeMetric object shows it: what it says, and when it reported last (None: never).
+
+    `due` says whether it should decide by the revision that a rollout lets go ahead.
+    """
 
     node: str
     runs: AgentRuns | Unreadable
     reported_at: int | None
+    due: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HeldSum:
+    """The object of the revision that is being rolled out, and the step that it is at."""
+
+    name: str
+    step: str
 
 
 @dataclass(slots=True)
@@ -65,7 +77,7 @@ class _Adding:
         self.counts[str(one.state)] += 1
         self.lagging.append(one)
 
-    def told(self, most: int, total: int | None) -> RevisionAgents:
+    def told(self, most: int, total: int | None, step: str = "", due: int | None = None) -> RevisionAgents:
         count = self.counts
         return RevisionAgents(
             count[InstanceState.ACTIVE],
@@ -76,43 +88,59 @@ class _Adding:
             count[LaggingState.SILENT],
             total,
             tuple(sorted(self.lagging, key=lambda one: (_RANK[one.state], one.node))[:most]),
+            step,
+            due,
         )
 
 
 def added_up(
-    sightings: Iterable[AgentSighting], names: Mapping[str, str], active: str, pace: SummaryPace, now: int
+    sightings: Iterable[AgentSighting],
+    names: Mapping[str, str],
+    active: str,
+    pace: SummaryPace,
+    now: int,
+    held: HeldSum | None = None,
 ) -> dict[str, RevisionAgents]:
-    """What agents make of revisions, by the names of their objects; `active` is the one that all are to run.
+    """What agents make of revisions, by the names of their objects; `active` is the one that all are to run, `held` one that some are.
 
     `names` gives the object of a revision by what agents call it. Agents that follow no revision of ours are left out;
-    without any other there is nothing to say.
+    without any other there is nothing to say, but of a rollout that none is due.
     """
     adding: dict[str, _Adding] = {}
-    total = 0
+    total = due = 0
     for one in sightings:
         if isinstance(one.runs, AgentRuns) and one.runs.origin.startswith(_ELSEWHERE):
             continue
         total += 1
+        wanted = [active]
+        if held is not None and one.due:
+            due += 1
+            wanted.append(held.name)
         if one.reported_at is None or now - one.reported_at > pace.silent_after:
-            _of(adding, active).lag(_silent(one))
+            lags = _silent(one)
         elif isinstance(one.runs, Unreadable):
-            _of(adding, active).lag(
-                LaggingAgent(one.node, LaggingState.BEHIND, "", _UNREADABLE, one.runs.reason)
-            )
+            lags = LaggingAgent(one.node, LaggingState.BEHIND, "", _UNREADABLE, one.runs.reason)
         else:
-            _count(adding, one.node, one.runs, names, active)
-    if not total:
-        return {}
-    _of(adding, active)
+            _count(adding, one.node, one.runs, names, wanted)
+            continue
+        for name in wanted:
+            _of(adding, name).lag(lags)
+    if total:
+        _of(adding, active)
+    if held is not None:
+        _of(adding, held.name)
     return {
-        name: found.told(pace.most_named, total if name == active else None) for name, found in adding.items()
+        name: found.told(pace.most_named, None, held.step, due)
+        if held is not None and name == held.name
+        else found.told(pace.most_named, total if name == active else None)
+        for name, found in adding.items()
     }
 
 
 def _count(
-    adding: dict[str, _Adding], node: str, runs: AgentRuns, names: Mapping[str, str], active: str
+    adding: dict[str, _Adding], node: str, runs: AgentRuns, names: Mapping[str, str], wanted: Sequence[str]
 ) -> None:
-    """An agent that reports: what it makes of the active revision, and of any other."""
+    """An agent that reports: what it makes of the revisions that are wanted of it, and of any other."""
     made: dict[str, str] = {}
     for name, state in _states(runs, names):
         made.setdefault(name, state)
@@ -123,8 +151,9 @@ def _count(
             )
         else:
             _of(adding, name).counts[state] += 1
-    if active not in made:
-        _of(adding, active).lag(LaggingAgent(node, LaggingState.BEHIND, _short(runs)))
+    for name in wanted:
+        if made.get(name) in (None, InstanceState.SHADOW):
+            _of(adding, name).lag(LaggingAgent(node, LaggingState.BEHIND, _short(runs)))
 
 
 def _states(runs: AgentRuns, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:

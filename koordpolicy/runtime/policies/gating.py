@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from koordpolicy.graph import RuleGraph
+from koordpolicy.model.labels import LabelSelector
 from koordpolicy.model.policy_revision import InstanceState
 from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision
 
@@ -55,10 +56,32 @@ class DecisionObserver(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class NodePart:
+    """Nodes that go ahead: those that `nodes` selects, as far as their place is below `share` percent points. All without either."""
+
+    nodes: LabelSelector | None = None
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutReach:
+    """How far a step lets a candidate go, as data for other processes.
+
+    `parts` are of nodes that go ahead, by this step or one before it. Of `sample` percent points of the decisions both revisions
+    are asked, and `keep` differing answers are kept.
+    """
+
+    step: str
+    parts: tuple[NodePart, ...] = ()
+    sample: float = 0.0
+    keep: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RolloutStage:
     """How far a candidate is let go, for now.
 
-    `nodes` says which nodes it decides about, None where there are none. `here` says whether it decides where nobody asks
+    `reach` is that as data. `nodes` says which nodes it decides about, None where there are none. `here` says whether it decides where nobody asks
     about a certain node, as in the process of a node that goes ahead. `pods` says which pods it places, None where there are
     none; whoever places pods asks both graphs. `observe` is for decisions that graphs are asked,
     `observer` for those that are made of many. `state` and `message` are how people see it.
@@ -71,6 +94,7 @@ class RolloutStage:
     pods: GoesAhead | None = None
     state: InstanceState = InstanceState.SHADOW
     message: str = "the revision is being rolled out"
+    reach: RolloutReach | None = None
 
     def decides_like(self, other: "RolloutStage") -> bool:
         """Whether the two differ for people only."""

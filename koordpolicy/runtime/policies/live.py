@@ -140,6 +140,8 @@ class LivePolicies:
         self._now = options.now
         self._newest: tuple[Revision, float] | None = None
         self._arrived = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._held: asyncio.Task[None] | None = None
         self._store_tried = store is None
         self._to_keep: Revision | None = None
@@ -215,6 +217,9 @@ class LivePolicies:
                 self.skipped += 1
                 self._metrics.add("koordpolicy_reload_skipped_total")
             self._given = True
+            if item.held:  # what it waits beside comes first
+                await self._idle.wait()
+            self._idle.clear()
             self._newest = (item, monotonic())
             self._arrived.set()
 
@@ -237,20 +242,36 @@ class LivePolicies:
             if self._newest is not None:
                 (revision, arrived), self._newest = self._newest, None
                 await self._take(revision, arrived)
+            if self._newest is None:
+                self._idle.set()
             await self._start_from_store()
 
     async def _take(self, revision: Revision, arrived: float) -> None:
+        candidate = self.candidate
+        if revision.held and self.active is None:
+            LOG.info("revision %s is held back by a rollout, and there is none before it", revision.name)
+            return
+        if revision.held and candidate is not None and candidate.revision == revision:
+            return
+        if candidate is not None and candidate.revision == replace(revision, held=True):
+            await self._end_held()  # its graph is there, and decides about some nodes already
+            self._activate(replace(candidate, revision=revision), Reason.SUCCEEDED, monotonic() - arrived)
+            self._keep(revision)
+            self._tell_stage(None)
+            return
         await self._put_above(revision, arrived)
         outcome = await self._compiler.compile(revision, self._asked())
         seconds = monotonic() - arrived
         self._metrics.observe("koordpolicy_reload_duration_seconds", seconds)
         if isinstance(outcome, RejectedRevision):
+            if revision.held:
+                await self._drop_held()  # whoever holds this one back holds no other
             self._reject(outcome, seconds)
             return
         await self._drop_held()
         outcome = replace(outcome, graph=outcome.graph.at(Timestamp(self._now())))
         gate, active = self._gate, self.active
-        if gate is not None and active is not None and _is_gated(active, outcome):
+        if gate is not None and active is not None and (revision.held or _is_gated(active, outcome)):
             self.candidate = outcome
             self._held = asyncio.create_task(
                 self._hold(gate, outcome, active, arrived), name="policies: gate"
@@ -324,11 +345,14 @@ class LivePolicies:
         self._reject(rejected, seconds)
 
     async def _drop_held(self) -> None:
+        await self._end_held()
+        self._release()
+
+    async def _end_held(self) -> None:
         held, self._held = self._held, None
         if held is not None and not held.done():
             held.cancel()
             await asyncio.wait([held])  # unlike `await held`, it lets through that we are cancelled ourselves
-        self._release()
 
     # --- what decides -----------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from koordpolicy.model.labels import LabelSelector
+from koordpolicy.runtime.policies.gating import NodePart
 from koordpolicy.runtime.rollout.plan import RolloutStep
 
 
@@ -14,12 +15,17 @@ def place_of(name: str) -> float:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") / 2**64 * 100.0
 
 
-def goes_ahead(steps: Iterable[RolloutStep], node: str, labels: Mapping[str, str]) -> bool:
-    """Whether the new revision decides about a node; `steps` are the present one and those before it.
+def node_parts(steps: Iterable[RolloutStep]) -> tuple[NodePart, ...]:
+    """The nodes that go ahead; `steps` are the present one and those before it.
 
     Who is ahead stays ahead: each change between revisions is one that the node's workloads feel.
     """
-    return any(step.of_nodes and _within(step, step.nodes, node, labels) for step in steps)
+    return tuple(NodePart(step.nodes, step.share) for step in steps if step.of_nodes)
+
+
+def goes_ahead(parts: Iterable[NodePart], node: str, labels: Mapping[str, str]) -> bool:
+    """Whether the new revision decides about a node."""
+    return any(_within(part.share, part.nodes, node, labels) for part in parts)
 
 
 def pod_goes_ahead(steps: Iterable[RolloutStep], pod: str, labels: Mapping[str, str]) -> bool:
@@ -27,11 +33,13 @@ def pod_goes_ahead(steps: Iterable[RolloutStep], pod: str, labels: Mapping[str, 
 
     By name, not by uid: a pod of a StatefulSet that comes again is placed by the same revision.
     """
-    return any(step.of_pods and _within(step, step.pods, pod, labels) for step in steps)
+    return any(step.of_pods and _within(step.share, step.pods, pod, labels) for step in steps)
 
 
-def _within(step: RolloutStep, selector: LabelSelector | None, name: str, labels: Mapping[str, str]) -> bool:
+def _within(
+    share: float | None, selector: LabelSelector | None, name: str, labels: Mapping[str, str]
+) -> bool:
     if selector is not None and not selector.matches(labels):
         return False
     # The hash rounds to 100 only for names that nobody will find; all must still be all.
-    return step.share is None or step.share >= 100.0 or place_of(name) < step.share
+    return share is None or share >= 100.0 or place_of(name) < share

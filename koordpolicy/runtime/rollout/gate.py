@@ -17,10 +17,11 @@ from koordpolicy.model.policy_revision import InstanceState, revision_name
 from koordpolicy.runtime.logs import LoggedOnce
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.metrics.metric import MetricKind
-from koordpolicy.runtime.policies.gating import Admission, GoesAhead, RolloutStage
+from koordpolicy.runtime.policies.gating import Admission, GoesAhead, RolloutReach, RolloutStage
 from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision
-from koordpolicy.runtime.rollout.canary import goes_ahead, pod_goes_ahead
+from koordpolicy.runtime.rollout.canary import goes_ahead, node_parts, pod_goes_ahead
 from koordpolicy.runtime.rollout.changes import Changes, changes
+from koordpolicy.runtime.rollout.comparing import compare_aside, show_comparison
 from koordpolicy.runtime.rollout.judging import Baseline, Gathered, increase, judge, rollout_facts
 from koordpolicy.runtime.rollout.machine import Seen, advance, begin, supersede
 from koordpolicy.runtime.rollout.plan import KIND, RolloutPlan, RolloutStep, plan_of
@@ -33,8 +34,6 @@ LOG: Final = logging.getLogger(__name__)
 _SECOND: Final = 1_000_000_000
 _GRACE: Final = 60 * _SECOND
 """How long a follower waits for the leader to begin a rollout anew."""
-_DRAIN: Final = 0.2
-"""Seconds between two goes at the inputs that wait to be compared."""
 
 Notify = Callable[[RolloutProgress, Entry], None]
 """Tells people of something that happened in a rollout that this process leads."""
@@ -120,7 +119,7 @@ class RolloutGate:
         differing = await asyncio.to_thread(changes, active.graph, candidate.graph)
         comparison = Comparison(active.graph, candidate.graph, differing.decisions)
         going = self._going = _Going(active, comparison, since=self._context.now())
-        draining = asyncio.create_task(self._drain(comparison), name="rollout: compare")
+        draining = asyncio.create_task(compare_aside(comparison, self._metrics), name="rollout: compare")
         try:
             while True:
                 before = going.stage
@@ -262,18 +261,20 @@ class RolloutGate:
     def _stage_of(self, comparison: Comparison, steps: tuple[RolloutStep, ...]) -> RolloutStage:
         nodes: GoesAhead | None = None
         pods: GoesAhead | None = None
-        if any(step.of_nodes for step in steps):
-            nodes = partial(goes_ahead, steps)
+        parts, last = node_parts(steps), steps[-1]
+        if parts:
+            nodes = partial(goes_ahead, parts)
         if any(step.of_pods for step in steps):
             pods = partial(pod_goes_ahead, steps)
         context = self._context
         return RolloutStage(
             nodes,
-            here=bool(context.node) and goes_ahead(steps, context.node, context.labels()),
-            observe=comparison.observe if steps[-1].sample > 0.0 else None,
+            here=bool(context.node) and goes_ahead(parts, context.node, context.labels()),
+            observe=comparison.observe if last.sample > 0.0 else None,
             # Of pods that the new revision places it is told in any case what only that one fails on.
-            observer=comparison if steps[-1].sample > 0.0 or pods is not None else None,
+            observer=comparison if last.sample > 0.0 or pods is not None else None,
             pods=pods,
+            reach=RolloutReach(last.name, parts, last.sample, last.keep),
         )
 
     def _ahead(self, steps: tuple[RolloutStep, ...]) -> bool:
@@ -281,7 +282,7 @@ class RolloutGate:
         context = self._context
         if not context.node:
             return any(step.has_canary for step in steps)
-        return goes_ahead(steps, context.node, context.labels())
+        return goes_ahead(node_parts(steps), context.node, context.labels())
 
     # --- telling ----------------------------------------------------------------------------------
 
@@ -302,23 +303,12 @@ class RolloutGate:
         )
         comparison = self.comparison
         if comparison is not None:
-            total = comparison.counts.total
-            self._metrics.set("koordpolicy_rollout_compared", total.compared)
-            self._metrics.set("koordpolicy_rollout_disagreements", total.different)
-            self._metrics.set("koordpolicy_rollout_dropped", comparison.dropped)
+            show_comparison(self._metrics, comparison)
 
     @property
     def _gauges(self) -> frozenset[str]:
         table = self._metrics.table
         return frozenset(name for name, row in table.items() if row.kind is MetricKind.GAUGE)
-
-    @staticmethod
-    async def _drain(comparison: Comparison) -> None:
-        """Compare aside, off the loop that decides."""
-        while True:
-            await asyncio.sleep(_DRAIN)
-            if comparison.waits:
-                await asyncio.to_thread(comparison.drain)
 
 
 def _subject(candidate: CandidateRevision, active: ActiveRevision) -> Subject:

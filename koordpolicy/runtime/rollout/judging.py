@@ -57,6 +57,15 @@ def rollout_facts(
         facts["disagreement"] = 100.0 * total.different / total.compared
         facts["latency.active"] = Duration(counts.active_time // total.compared)
         facts["latency.candidate"] = Duration(counts.candidate_time // total.compared)
+    agents = gathered.agents
+    if agents.due is not None and agents.step == state.step:
+        facts |= {
+            "agents.due": agents.due,
+            "agents.running": agents.deciding,
+            "agents.behind": agents.behind,
+            "agents.rejected": agents.rejected,
+            "agents.silent": agents.silent,
+        }
     return facts
 
 

@@ -1,8 +1,8 @@
 """The rollout as a state machine: pure, so that years of it can be tried in a test.
 
 A step is left when it has lasted long enough, no guard fails and none is undecided. A guard that fails longer than
-its patience returns to the old revision, or pauses. Pauses do not count as time in the step; guards are looked at in
-pauses too, since canaries go on deciding.
+its patience returns to the old revision, or pauses; one that cannot be told for longer than it may counts as failing. Pauses do
+not count as time in the step; guards are looked at in pauses too, since canaries go on deciding.
 """
 
 from collections.abc import Mapping
@@ -98,7 +98,7 @@ def _guarded(state: RolloutProgress, plan: RolloutPlan, now: int, seen: Seen) ->
     """Remember since when guards fail, and act on those whose patience is at its end."""
     failing: dict[str, int] = {}
     for guard in plan.guards:
-        judged = seen.guards.get(guard.name)
+        judged = _told(guard, seen, state, now)
         if judged is None or judged.holds is None:
             if guard.name in state.failing:  # not known to hold again
                 failing[guard.name] = state.failing[guard.name]
@@ -108,10 +108,21 @@ def _guarded(state: RolloutProgress, plan: RolloutPlan, now: int, seen: Seen) ->
     for guard in plan.guards:
         since = failing.get(guard.name)
         if since is not None and now - since >= guard.patience:
-            state = _acted(state, guard, now, seen.guards.get(guard.name))
+            state = _acted(state, guard, now, _told(guard, seen, state, now))
             if state.phase.is_end:
                 return state
     return state
+
+
+def _told(guard: RolloutGuard, seen: Seen, state: RolloutProgress, now: int) -> Judged | None:
+    """What a guard says; that it fails where it could not be told for too long in this step."""
+    judged = seen.guards.get(guard.name)
+    if judged is not None and judged.holds is not None:
+        return judged
+    if guard.known_within is None or state.elapsed(now) < guard.known_within:
+        return judged
+    why = "it cannot be told" + (f": {judged.message}" if judged is not None and judged.message else "")
+    return Judged(False, why)
 
 
 def _acted(state: RolloutProgress, guard: RolloutGuard, now: int, judged: Judged | None) -> RolloutProgress:

@@ -51,11 +51,15 @@ class RolloutStep:
 
 @dataclass(frozen=True, slots=True)
 class RolloutGuard:
-    """What is done when a guard fails for longer than `patience` nanoseconds."""
+    """What is done when a guard fails for longer than `patience` nanoseconds.
+
+    That it cannot be told counts as a failure once a step has lasted `known_within` nanoseconds; never where that is None.
+    """
 
     name: str
     patience: int = 0
     pauses: bool = False
+    known_within: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,13 @@ class _Questions:
 
     def guard(self, name: str) -> RolloutGuard:
         at = f"guards[{name}]"
-        return RolloutGuard(name, self.duration(f"{at}.patience"), self.about.value(f"{at}.action") == PAUSE)
+        known = self.about.value(f"{at}.knownWithin")
+        return RolloutGuard(
+            name,
+            self.duration(f"{at}.patience"),
+            self.about.value(f"{at}.action") == PAUSE,
+            max(0, known.ns) if isinstance(known, Duration) else None,
+        )
 
 
 def _percent(value: Any) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from koordpolicy.files import replace_file
+from koordpolicy.model.policy_revision import RevisionAgents
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.runtime.rollout.counts import ComparisonCounts
 from koordpolicy.runtime.rollout.judging import Gathered
@@ -111,7 +112,8 @@ class FileStore:
     async def gathered(self, subject: Subject, step: str) -> Gathered:
         """See `RolloutStore.gathered`."""
         counted, counts, canary = self._counted
-        return Gathered(counts if counted == step else ComparisonCounts(), 1, 0, int(canary))
+        found = counts if counted == step else ComparisonCounts()
+        return Gathered(found, 1, 0, int(canary), RevisionAgents(step=step, due=0))
 
     async def news(self, seconds: float) -> None:
         """See `RolloutStore.news`."""

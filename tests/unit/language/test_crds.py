@@ -221,7 +221,10 @@ def test_the_typed_revision_says_what_its_definition_knows() -> None:
             (Instance("agent-1", "agent", InstanceState.CANARY, "node-1", "2026-01-01T00:00:00Z"),),
             RolloutState("Canary", 1, "waiting"),
             RevisionAgents(
-                1, 1, 1, 1, 1, 1, 6, (LaggingAgent("n", LaggingState.BEHIND, "d", "CompileFailed", "no"),)
+                *(1, 1, 1, 1, 1, 1, 6),
+                (LaggingAgent("n", LaggingState.BEHIND, "d", "CompileFailed", "no"),),
+                "few",
+                1,
             ),
         ),
     )

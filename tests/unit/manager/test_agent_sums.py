@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,13 @@ from koordpolicy.kube.port import MergePatch, Object
 from koordpolicy.kube.resources import EVENTS, NODE_METRICS, NODES, POLICY_REVISIONS
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.manager.agent_sums import AgentSums
-from koordpolicy.manager.controllers.agent_sum import AgentSighting, SummaryPace, added_up, summary_pace
+from koordpolicy.manager.controllers.agent_sum import (
+    AgentSighting,
+    HeldSum,
+    SummaryPace,
+    added_up,
+    summary_pace,
+)
 from koordpolicy.model.agent_runs import LONGEST_REASON, AgentRuns, read_agent_runs, runs_text
 from koordpolicy.model.policy_revision import (
     MOST_LAGGING,
@@ -39,6 +45,7 @@ from koordpolicy.runtime.component import RunningComponent
 from koordpolicy.runtime.decisions import DecisionCounts
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.policies.fixed import FixedSource
+from koordpolicy.runtime.policies.gating import Gate
 from koordpolicy.runtime.process import Process
 from koordpolicy.runtime.reports.revision_objects import RevisionObjects, Who, ensured
 from koordpolicy.runtime.reports.troubles import Troubles
@@ -60,20 +67,20 @@ def said(runs: AgentRuns | str) -> Object:
 
 def sighting(node: str, agent: dict[str, Any], now: int) -> AgentSighting:
     agent = dict(agent)
-    seconds, raw = agent.pop("seconds", 0), agent.pop("raw", None)
+    seconds, raw, due = agent.pop("seconds", 0), agent.pop("raw", None), agent.pop("due", False)
     runs = readable(read_agent_runs, said(raw if raw is not None else AgentRuns(**agent)))
     assert runs is not None
-    return AgentSighting(node, runs, None if seconds is None else now - seconds * NANOSECONDS)
+    return AgentSighting(node, runs, None if seconds is None else now - seconds * NANOSECONDS, due)
 
 
 def shown(agents: RevisionAgents) -> dict[str, Any]:
-    names = ("running", "shadow", "canary", "rejected", "behind", "silent", "total")
+    names = ("running", "shadow", "canary", "rejected", "behind", "silent", "total", "due", "step")
     counts: dict[str, Any] = {name: getattr(agents, name) for name in names}
     lagging = [
         " ".join(part for part in (one.node, one.state, one.revision, one.reason, one.message) if part)
         for one in agents.lagging
     ]
-    found = {key: value for key, value in counts.items() if value}
+    found = {key: value for key, value in counts.items() if value or (key == "due" and value == 0)}
     return found | {"words": agents.words} | ({"lagging": lagging} if lagging else {})
 
 
@@ -83,7 +90,9 @@ def shown(agents: RevisionAgents) -> dict[str, Any]:
 def test_what_agents_say_is_added_up(case: dict[str, Any]) -> None:
     now = 10**18
     sightings = [sighting(node, agent, now) for node, agent in case["agents"].items()]
-    found = {name: shown(agents) for name, agents in added_up(sightings, NAMES, "b", PACE, now).items()}
+    held = HeldSum("c", case["step"]) if "step" in case else None
+    sums = added_up(sightings, NAMES, "b", PACE, now, held)
+    found = {name: shown(agents) for name, agents in sums.items()}
     for name, sums in found.items():
         wanted = case["sums"][name]
         for line, start in zip(sums.get("lagging", ()), wanted.get("lagging", ()), strict=True):
@@ -107,12 +116,13 @@ def test_an_agent_says_no_more_than_fits_an_object_of_every_node() -> None:
 class Site:
     """A cluster with nodes whose agents say what they run, and the manager's part that adds it up."""
 
-    def __init__(self) -> None:
+    def __init__(self, gate: Callable[[MemoryCluster, Metrics], Gate] | None = None, **options: Any) -> None:
         self.store = Store(lambda: now_ns() / NANOSECONDS)
         self.cluster = MemoryCluster(self.store)
         self.metrics = Metrics("manager")
         self.source = FixedSource("memory")
-        self.live = live_of(self.source, self.metrics)
+        held_by = None if gate is None else gate(self.cluster, self.metrics)
+        self.live = live_of(self.source, self.metrics, gate=held_by, **options)
         self.published: dict[str, str] = {}
         recorder = Recorder(
             self.cluster,
@@ -136,6 +146,7 @@ class Site:
             Troubles(self.metrics, self.live, recorder, leads=lambda: True, now=now_ns),
             ServerSight(RequestCounts(self.metrics), monotonic),
         )
+        self.component = component
         objects = ClusterObjects()
         wanted = frozenset({NODES, NODE_METRICS})
         handlers = EventHandlers(objects, unreadable=component.unreadable, wanted=wanted)
@@ -143,8 +154,8 @@ class Site:
         self.sums = AgentSums(component, objects, self.mirrors[NODE_METRICS], lambda: self.published)
 
     @asynccontextmanager
-    async def watched(self) -> AsyncIterator[None]:
-        """While the informers run and revision one is active."""
+    async def watched(self, **files: str) -> AsyncIterator[None]:
+        """While the informers run and revision one is active, with more files where it has them."""
         backoff = Backoff(lambda: 0.0, initial=0.01, longest=0.05)
         nodes, metrics = (
             Informer(self.cluster, one, self.mirrors[one], backoff) for one in (NODES, NODE_METRICS)
@@ -155,14 +166,14 @@ class Site:
             running(self.live.run()),
             running(self.recorder.run()),
         ):
-            self.source.give(tree(1), ONE)
+            self.source.give(tree(1) | files, ONE)
             await self.live.ready.wait()
             yield
 
-    async def agent(self, node: str, runs: AgentRuns) -> None:
-        """An agent reports, and what it says is heard."""
+    async def agent(self, node: str, runs: AgentRuns, **labels: str) -> None:
+        """An agent reports, and what it says is heard; of the first time its node has these labels."""
         if self.store.find(NODE_METRICS, node) is None:
-            self.store.create(NODES, {"metadata": {"name": node}})
+            self.store.create(NODES, {"metadata": {"name": node, "labels": labels}})
             self.store.create(NODE_METRICS, {"metadata": {"name": node}, "spec": {}})
         status = {"status": {"updateTime": time_text(now_ns())}}
         self.store.patch(NODE_METRICS, node, MergePatch(status), subresource="status")

@@ -1,11 +1,15 @@
 """What a manager publishes for agents, and what agents take of it."""
 
 import asyncio
+import json
 import random
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from koordpolicy.graph import Compiler, Layer
 from koordpolicy.kube.backoff import Backoff
@@ -13,17 +17,22 @@ from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.port import MergePatch
 from koordpolicy.kube.resources import CONFIG_MAPS, NAMESPACES
 from koordpolicy.language.facts.table import Component
+from koordpolicy.model.labels import parse_selector
+from koordpolicy.model.reading import ObjectError
+from koordpolicy.runtime.policies.gating import NodePart, RolloutReach
+from koordpolicy.runtime.policies.held import HeldReach, HeldRevision, held_text, read_held
 from koordpolicy.runtime.policies.layers import compile_layers
 from koordpolicy.runtime.policies.packs import OWN, find_pack
 from koordpolicy.runtime.policies.parts import kinds_for, pack_part, part_of
 from koordpolicy.runtime.policies.published import (
     POINTER,
     NotPublishable,
-    PolicyPublisher,
     PublishedSource,
     packed_files,
 )
+from koordpolicy.runtime.policies.publishing import HeldTree, PolicyPublisher
 from koordpolicy.source.revision import Revision, SourceTrouble
+from tests.unit.runtime.scenes import until
 
 NAMESPACE = "koordpolicy-system"
 NOW = 1_800_000_000.0
@@ -98,8 +107,9 @@ class Site:
     def __init__(self) -> None:
         self.cluster = MemoryCluster(Store(lambda: NOW))
         self.publisher = PolicyPublisher(self.cluster, NAMESPACE)
+        self.reach = HeldReach()
         self.source = PublishedSource(
-            self.cluster, NAMESPACE, Backoff(random.random, initial=0.001), spread=0.0
+            self.cluster, NAMESPACE, Backoff(random.random, initial=0.001), spread=0.0, reach=self.reach
         )
 
     async def begin(self) -> None:
@@ -168,6 +178,101 @@ async def _agents_get_each_revision_once_and_old_ones_go() -> None:
         names = await site.names()
         assert len(names) == 5  # the pointer, the newest and three before it
         assert {POINTER, name.object_name} <= set(names)
+
+
+def test_what_a_rollout_holds_back_is_given_beside_the_active_one() -> None:
+    asyncio.run(_what_a_rollout_holds_back_is_given_beside_the_active_one())
+
+
+async def _what_a_rollout_holds_back_is_given_beside_the_active_one() -> None:
+    site = Site()
+    await site.begin()
+    next_files = {**FILES, "more.yaml": "# more\n"}
+    async with aclosing(site.source.revisions()) as items:
+        await following(items)
+        few = HeldTree(
+            next_files, {}, "b" * 40, RolloutReach("few", (NodePart(parse_selector("!gpu"), 5.0),), 10.0, 3)
+        )
+        name = await site.publisher.publish(FILES, "a" * 40, held=few)
+        active = Revision(FILES, name.digest, "a" * 40)
+        assert await following(items) == active
+        held = await following(items)
+        assert isinstance(held, Revision)
+        assert (held.held, held.files, held.commit) == (True, next_files, "b" * 40)
+        assert site.reach.held is not None
+        assert site.reach.held.is_of(held)
+        assert site.reach.held.reach == few.reach
+
+        # The next step says nothing that would have to be fetched or compiled.
+        waiting = asyncio.create_task(following(items))
+        more = replace(few, reach=RolloutReach("more", (*few.reach.parts, NodePart(share=25.0))))
+        assert (await site.publisher.publish(FILES, "a" * 40, held=more)).held is not None
+        await until(lambda: site.reach.held is not None and site.reach.held.reach == more.reach)
+        assert not waiting.done()
+
+        # Who has just begun to lead, and knows of no rollout, leaves it.
+        assert (await site.publisher.publish(FILES, "a" * 40, patient=True)).held is not None
+        await site.publisher.publish(FILES, "a" * 40)
+        assert await waiting == active
+        assert site.reach.held is None
+
+        # Where nothing of it concerns followers, they have nothing to hold.
+        same = replace(few, files=FILES)
+        assert (await site.publisher.publish(FILES, "a" * 40, held=same)).held is None
+
+        await site.publisher.publish(FILES, "a" * 40, held=few)
+        assert await following(items) == held
+        await site.publisher.publish(next_files, "b" * 40)
+        assert await following(items) == replace(held, held=False)
+        assert len(await site.names()) == 3
+
+
+PARTS = st.builds(
+    NodePart,
+    st.none() | st.sampled_from(["a=b,c!=d", "e in (f,g),!h", "i", ""]).map(parse_selector),
+    st.none() | st.floats(0, 100),
+)
+
+
+@given(
+    st.builds(
+        HeldRevision,
+        st.just("d" * 64),
+        st.sampled_from(["", "c" * 40]),
+        st.builds(
+            RolloutReach,
+            st.text("ab-", max_size=5),
+            st.lists(PARTS, max_size=4).map(tuple),
+            st.floats(0, 100),
+            st.integers(0, 1000),
+        ),
+    )
+)
+def test_how_far_a_revision_is_let_go_survives_its_text(held: HeldRevision) -> None:
+    assert read_held(held_text(held)) == held
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "held"),
+        ("{}", "SHA-256"),
+        (json.dumps({"digest": "d" * 64, "ahead": [{"share": 101}]}), "0 to 100"),
+        (json.dumps({"digest": "d" * 64, "ahead": [{"share": True}]}), "0 to 100"),
+        (
+            json.dumps(
+                {
+                    "digest": "d" * 64,
+                    "ahead": [{"nodes": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}],
+                }
+            ),
+            "Is",
+        ),
+    ],
+)
+def test_a_held_revision_that_cannot_be_read_says_where(text: str, why: str) -> None:
+    with pytest.raises(ObjectError, match=why):
+        read_held(text)
 
 
 def test_what_does_not_hold_what_it_says_is_not_taken_and_tried_again() -> None:

@@ -4,10 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.model.labels import parse_selector
-from koordpolicy.runtime.rollout.canary import goes_ahead, place_of, pod_goes_ahead
+from koordpolicy.runtime.rollout.canary import goes_ahead, node_parts, place_of, pod_goes_ahead
 from koordpolicy.runtime.rollout.plan import RolloutStep
 
 NAMES = st.text(min_size=1, max_size=40)
+
+
+def ahead(steps: list[RolloutStep], node: str, labels: dict[str, str]) -> bool:
+    return goes_ahead(node_parts(steps), node, labels)
 
 
 def of_share(share: float) -> RolloutStep:
@@ -17,13 +21,13 @@ def of_share(share: float) -> RolloutStep:
 @given(NAMES, st.floats(0, 100), st.floats(0, 100))
 def test_who_is_among_few_is_among_more(node: str, one: float, other: float) -> None:
     few, more = sorted((one, other))
-    assert not goes_ahead([of_share(few)], node, {}) or goes_ahead([of_share(more)], node, {})
+    assert not ahead([of_share(few)], node, {}) or ahead([of_share(more)], node, {})
 
 
 @given(NAMES)
 def test_the_ends_are_none_and_all(node: str) -> None:
-    assert not goes_ahead([of_share(0.0)], node, {})
-    assert goes_ahead([of_share(100.0)], node, {})
+    assert not ahead([of_share(0.0)], node, {})
+    assert ahead([of_share(100.0)], node, {})
     assert 0.0 <= place_of(node) <= 100.0
 
 
@@ -38,30 +42,30 @@ def test_places_never_change() -> None:
 def test_a_share_is_about_that_share() -> None:
     nodes = [f"node-{number}" for number in range(20_000)]
     for share in (1.0, 5.0, 25.0, 50.0):
-        ahead = sum(goes_ahead([of_share(share)], node, {}) for node in nodes)
-        assert abs(ahead / len(nodes) * 100 - share) < 1.0
+        found = sum(ahead([of_share(share)], node, {}) for node in nodes)
+        assert abs(found / len(nodes) * 100 - share) < 1.0
 
 
 def test_a_step_without_canary_lets_nobody_ahead() -> None:
-    assert not goes_ahead([RolloutStep("s", 0, sample=100.0)], "node-1", {})
+    assert not ahead([RolloutStep("s", 0, sample=100.0)], "node-1", {})
 
 
 def test_labels_and_share_must_both_hold() -> None:
     pool = parse_selector("pool=web")
-    assert goes_ahead([RolloutStep("s", 0, nodes=pool)], "node-2", {"pool": "web"})
-    assert not goes_ahead([RolloutStep("s", 0, nodes=pool)], "node-2", {"pool": "db"})
+    assert ahead([RolloutStep("s", 0, nodes=pool)], "node-2", {"pool": "web"})
+    assert not ahead([RolloutStep("s", 0, nodes=pool)], "node-2", {"pool": "db"})
     both = RolloutStep("s", 0, nodes=pool, share=15.0)
-    assert goes_ahead([both], "node-2", {"pool": "web"})
-    assert not goes_ahead([both], "node-1", {"pool": "web"})
-    assert not goes_ahead([both], "node-2", {})
+    assert ahead([both], "node-2", {"pool": "web"})
+    assert not ahead([both], "node-1", {"pool": "web"})
+    assert not ahead([both], "node-2", {})
 
 
 def test_who_is_ahead_stays_ahead() -> None:
     pool = RolloutStep("pool", 0, nodes=parse_selector("pool=web"))
     few = RolloutStep("few", 0, share=15.0)
-    assert goes_ahead([pool, few], "node-1", {"pool": "web"})
-    assert goes_ahead([pool, few], "node-2", {})
-    assert not goes_ahead([pool, few], "node-1", {})
+    assert ahead([pool, few], "node-1", {"pool": "web"})
+    assert ahead([pool, few], "node-2", {})
+    assert not ahead([pool, few], "node-1", {})
 
 
 def test_a_share_alone_is_of_nodes_and_of_pods_and_a_selector_of_one_leaves_the_other() -> None:
@@ -77,7 +81,7 @@ def test_a_share_alone_is_of_nodes_and_of_pods_and_a_selector_of_one_leaves_the_
         "others": (RolloutStep("s", 0, pods=parse_selector("team=db")), False, False),
     }
     for name, (step, node, pod) in cases.items():
-        said = goes_ahead([step], "node-1", labels), pod_goes_ahead([step], "default/p", labels)
+        said = ahead([step], "node-1", labels), pod_goes_ahead([step], "default/p", labels)
         assert said == (node, pod), name
 
 

@@ -189,6 +189,20 @@ class TestGuards:
         assert state.message == "waits: the guard `errors` cannot be told yet"
         assert played(state, GUARDED, [301]).step == "few"
 
+    def test_that_it_cannot_be_told_may_last_so_long_in_a_step(self) -> None:
+        bounded = replace(PLAN, guards=(RolloutGuard("taken", 2 * MINUTE, known_within=20 * MINUTE),))
+        unknown = {"taken": Judged(None, "no such fact")}
+        state = played(fresh(bounded), bounded, [10, 19.9], **unknown)
+        assert (state.step, state.phase) == ("shadow", Phase.PROGRESSING)
+        state = played(state, bounded, [20], **unknown)
+        assert state.message == "waits: the guard `taken` fails"
+        assert played(state, bounded, [21], taken=Judged(True)).step == "few", "it is told in time"
+        state = played(state, bounded, [22], **unknown)
+        assert state.message == "the guard `taken` fails: it cannot be told: no such fact"
+        assert state.phase is Phase.ABORTED
+        gone = advance(fresh(bounded), bounded, START + 20 * MINUTE, Seen())
+        assert set(gone.failing) == {"taken"}, "nor where nothing is said of it at all"
+
     def test_a_guard_may_pause_instead(self) -> None:
         state = played(fresh(GUARDED), GUARDED, [1, 2, 3], odd=Judged(False, "odd answers"))
         assert (state.phase, state.message) == (Phase.PAUSED, "the guard `odd` fails: odd answers")
@@ -233,12 +247,13 @@ LOOKS = st.lists(
 )
 
 
-@given(LOOKS, st.booleans())
+@given(LOOKS, st.booleans(), st.sampled_from([None, 0, 15 * MINUTE]))
 def test_whatever_happens_it_goes_forward_and_can_be_kept(
-    looks: list[tuple[float, RolloutAction | None, bool | None]], waits: bool
+    looks: list[tuple[float, RolloutAction | None, bool | None]], waits: bool, known: int | None
 ) -> None:
     plan = RolloutPlan(
-        (replace(SHADOW, until_resumed=waits), FEW, HALF), (RolloutGuard("g", patience=5 * MINUTE),)
+        (replace(SHADOW, until_resumed=waits), FEW, HALF),
+        (RolloutGuard("g", patience=5 * MINUTE, known_within=known),),
     )
     state, minute = fresh(plan), 0.0
     for at, (pause, action, holds) in enumerate(looks):

@@ -7,6 +7,7 @@ import pytest
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.labels import parse_selector
+from koordpolicy.model.policy_revision import RevisionAgents
 from koordpolicy.runtime.rollout.counts import ComparisonCounts, ComparisonTally
 from koordpolicy.runtime.rollout.judging import Baseline, Gathered, increase, judge, rollout_facts
 from koordpolicy.runtime.rollout.machine import Judged
@@ -72,6 +73,34 @@ def test_a_plan_is_what_the_policy_says() -> None:
         5 * SECOND,
         frozenset({"CPUSuppress"}),
     )
+
+
+def test_agents_judge_it_once_they_are_counted_in_its_step() -> None:
+    spec = """
+  steps: [{name: few, canary: {share: 5%}, hold: 5m}]
+  guards:
+    - {name: taken, require: {cel: rollout.agents.running == rollout.agents.due}, knownWithin: 20m, patience: 10m,
+       reason: {cel: "string(rollout.agents.behind) + ' behind, ' + string(rollout.agents.silent) + ' silent'"}}
+    - {name: fits, require: {cel: rollout.agents.rejected == 0}}
+"""
+    policies = careful(spec)
+    plan = plan_of(policies, facts(), START)
+    assert plan.guards == (
+        RolloutGuard("taken", 10 * MINUTE, known_within=20 * MINUTE),
+        RolloutGuard("fits"),
+    )
+
+    def judged(agents: RevisionAgents) -> list[Judged]:
+        given = rollout_facts(STATE, Gathered(agents=agents), {}, START)
+        return list(judge(policies, plan, given, START).values())
+
+    assert [one.holds for one in judged(RevisionAgents())] == [None, None], "nobody has counted"
+    assert [one.holds for one in judged(RevisionAgents(step="shadow", due=0))] == [None, None], (
+        "not in this step"
+    )
+    few = RevisionAgents(running=1, canary=2, behind=1, silent=1, rejected=1, step="few", due=6)
+    assert judged(few) == [Judged(False, "1 behind, 1 silent"), Judged(False)]
+    assert judged(RevisionAgents(canary=3, step="few", due=3)) == [Judged(True), Judged(True)]
 
 
 def test_it_may_depend_on_how_it_goes() -> None:
