@@ -106,11 +106,11 @@ def test_mid_work_finds_room_where_peaks_are_predicted(predicts: str, running: i
 
 
 def test_isolation_is_written_and_what_has_no_model_is_named() -> None:
-    written = {}
-    for idle in ("true", "false"):
-        told = run(graph_with(ISOLATION % idle), job("crawl", "3", minutes=600))["agents"]
-        written[idle] = told["fileWrites"]
-    assert written["true"] > written["false"] > 0
+    idles, told = (
+        run(graph_with(ISOLATION % idle), job("crawl", "3", minutes=600))["agents"]
+        for idle in ("true", "false")
+    )
+    assert idles["fileWrites"] > told["fileWrites"] > 0
     assert {"Interference", "SystemTuning"} <= set(told["notSimulated"])
     assert not set(told["notSimulated"]) & set(told["strategies"])
 

@@ -112,6 +112,7 @@ def test_the_kernel_ends_as_if_everything_were_written_each_time(
 def test_of_a_hundred_files_only_those_are_looked_at_that_somebody_wants_otherwise() -> None:
     world = World()
     sized = Plan(tuple(Write(SHARES, group, 5000, "test", "batch-resources") for group in GROUPS))
+    held = Plan()
     for quota in (2000, 5000, 20_000, 20_000, 20_000):
         held = Plan((Write(QUOTA, BEST_EFFORT, quota, "test", "cpu-suppress"),))
         world.round({"CPUSuppress": held, "ContainerHook": sized}, 1)

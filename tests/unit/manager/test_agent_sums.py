@@ -91,8 +91,8 @@ def test_what_agents_say_is_added_up(case: dict[str, Any]) -> None:
     now = 10**18
     sightings = [sighting(node, agent, now) for node, agent in case["agents"].items()]
     held = HeldSum("c", case["step"]) if "step" in case else None
-    sums = added_up(sightings, NAMES, "b", PACE, now, held)
-    found = {name: shown(agents) for name, agents in sums.items()}
+    counted = added_up(sightings, NAMES, "b", PACE, now, held)
+    found = {name: shown(agents) for name, agents in counted.items()}
     for name, sums in found.items():
         wanted = case["sums"][name]
         for line, start in zip(sums.get("lagging", ()), wanted.get("lagging", ()), strict=True):

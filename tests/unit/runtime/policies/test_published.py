@@ -214,7 +214,7 @@ async def _what_a_rollout_holds_back_is_given_beside_the_active_one() -> None:
         assert (await site.publisher.publish(FILES, "a" * 40, patient=True)).held is not None
         await site.publisher.publish(FILES, "a" * 40)
         assert await waiting == active
-        assert site.reach.held is None
+        await until(lambda: site.reach.held is None)
 
         # Where nothing of it concerns followers, they have nothing to hold.
         same = replace(few, files=FILES)
