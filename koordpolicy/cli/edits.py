@@ -22,10 +22,22 @@ def show_change(file: str, before: str, after: str, how: str, terminal: Terminal
 
 
 def write_text(file: str, text: str) -> None:
-    """Put a text in a file's place, whole or not at all; links and permissions stay. Raises `CannotRunError`."""
+    """Put a text in a file's place, whole or not at all; symbolic links and permissions stay.
+
+    Raises `CannotRunError`, also for a file that nobody may write, whoever asks, and for one of several names: what takes
+    its place would have one of them alone.
+    """
     path = Path(file)
     try:
         path = path.resolve(strict=True)
-        replace_file(path, text.encode("utf-8"), path.stat().st_mode & 0o7777)
+        known = path.stat()
+        if not known.st_mode & 0o222:
+            raise CannotRunError(f"`{file}` is read-only; permit writing with `chmod u+w` first")
+        if known.st_nlink > 1:
+            raise CannotRunError(
+                f"`{file}` is one of {known.st_nlink} names of a file (hard links), and would be cut off from the others;"
+                " make it a file of its own, or a symbolic link"
+            )
+        replace_file(path, text.encode("utf-8"), known.st_mode & 0o7777)
     except OSError as error:
         raise CannotRunError(f"`{file}` cannot be written: {error.strerror}") from None

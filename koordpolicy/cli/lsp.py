@@ -19,6 +19,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
     del terminal
     log = logging.FileHandler(arguments.log_file) if arguments.log_file else logging.StreamHandler(sys.stderr)
+    if not arguments.log_file:
+        log.addFilter(_in_a_line)
     logging.basicConfig(
         handlers=[log], level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s"
     )
@@ -28,6 +30,15 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     server = make_server(lambda: moment_of(None), _root_of)
     server.start_io(frames, said)  # type: ignore[arg-type]  # lines and bodies are all that is read
     return CANNOT_RUN if frames.failed else OK
+
+
+def _in_a_line(record: logging.LogRecord) -> bool:
+    """What the protocol's library says with a traceback, for standard error: a client's slip is told, a log file has all of it."""
+    first, *more = record.getMessage().splitlines() or [""]
+    if more or record.exc_info:
+        record.msg, record.args = f"{first} (`--log-file` keeps all of it)", ()
+        record.exc_info, record.exc_text = None, None
+    return True
 
 
 def _root_of(path: str) -> str | None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from koordpolicy import __version__
-from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.files import replace_file
 from koordpolicy.graph import Compilation
 
@@ -39,7 +38,7 @@ def with_proofs(compilation: Compilation) -> Compilation:
             return compilation
         # What proves takes a while to load, and most runs of `check` find everything proved before.
         from koordpolicy.graph.proof import ProofBudget  # noqa: PLC0415
-        from koordpolicy.graph.proof.judging import findings_of, judge  # noqa: PLC0415
+        from koordpolicy.graph.proof.judging import findings_of, judge, one_for_each_slip  # noqa: PLC0415
 
         judged = judge(compilation.graph, compilation.invariants, ProofBudget(), proofs)
         own = max(compilation.units, key=lambda unit: unit.layer).layer_name
@@ -47,10 +46,7 @@ def with_proofs(compilation: Compilation) -> Compilation:
         if not list(said):
             proofs[whole] = ""
             return compilation
-    found = Diagnostics()
-    found.extend(compilation.found)
-    found.extend(said)
-    return replace(compilation, found=found)
+    return replace(compilation, found=one_for_each_slip(compilation.found, said))
 
 
 def _file() -> Path:

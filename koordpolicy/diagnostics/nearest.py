@@ -6,6 +6,7 @@ from collections.abc import Iterable
 _LONGEST = 120
 _MOST_CANDIDATES = 1_000
 """How many of a like length are compared. Nobody's slip is worth more time."""
+_SHORTEST_PART = 3
 _SEPARATORS = re.compile(r"[\s._/-]+")
 
 
@@ -15,6 +16,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     A name that differs only in case or separators (`cpu_reclaim` for `cpuReclaim`) is always close. Else one
     slip (a letter missing, added, wrong, or two swapped) is forgiven for every three letters, at least one and
     at most four. Where candidates are very many, the first ones are compared. Of equally close candidates one of the same letters is taken, else the first.
+    Where none is close, the only one that begins so is: half of a name at least, and three letters (`marg` for `margin`).
     """
     if not name or len(name) > _LONGEST:
         return None
@@ -22,12 +24,15 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     best: str | None = None
     nearest_yet = min(4, max(1, len(name) // 3)) + 1, False
     compared = 0
+    longer: list[str] = []
     for candidate in candidates:
         if candidate == name:
             continue
         other = _plain(candidate)
         if other == plain and plain:
             return candidate
+        if other.startswith(plain) and len(plain) >= max(_SHORTEST_PART, len(other) / 2):
+            longer.append(candidate)
         most, _ = nearest_yet
         if abs(len(other) - len(plain)) > most or len(other) <= 1:
             continue
@@ -38,7 +43,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
         found = distance, sorted(other) != sorted(plain)
         if distance < len(plain) and found < nearest_yet:
             best, nearest_yet = candidate, found
-    return best
+    return longer[0] if best is None and len(longer) == 1 else best
 
 
 def _plain(name: str) -> str:

@@ -104,6 +104,10 @@ class Diagnostics:
         self._found.setdefault(found)
         return found
 
+    def append(self, diagnostic: Diagnostic) -> None:
+        """Record a finding as it is."""
+        self._found.setdefault(diagnostic)
+
     def discard(self, diagnostic: Diagnostic) -> None:
         """Take back a finding that follows from another one."""
         self._found.pop(diagnostic, None)

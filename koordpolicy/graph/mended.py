@@ -44,15 +44,7 @@ def without_consequences(
     kept = Diagnostics()
     for one in found:
         if one in certain or one.code in _BY_THEMSELVES or not _lies_in(one, mended):
-            kept.add(
-                one.code,
-                one.span,
-                one.message,
-                help=one.help,
-                notes=one.notes,
-                severity=one.severity,
-                fix=one.fix,
-            )
+            kept.append(one)
     return kept
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from koordpolicy.graph.analysis.facts import bounds_of
 from koordpolicy.language.facts import FACTS, ROOTS, Fact
 from koordpolicy.language.facts.together import ALWAYS, ROOTS_THERE, TOGETHER
 
@@ -32,6 +33,11 @@ class DeclaredPresence:
         """The roots that are there where another one is one of these texts."""
         found = [frozenset(ROOTS_THERE.get((root, text), ())) for text in texts]
         return frozenset.intersection(*found) if found else ()
+
+    def never_negative(self, record: str, path: str) -> bool:
+        """Whether a number of a record is never below zero."""
+        fact = FACTS.resolve(record, path)
+        return isinstance(fact, Fact) and bounds_of(record, path, fact.type)[0] >= 0
 
 
 PRESENCE = DeclaredPresence()

@@ -26,17 +26,18 @@ _KEY = "[key]"
 """How pydantic marks that a key of a mapping, not its value, is wrong."""
 
 
-def validate(document: Document, found: Diagnostics) -> Spec | None:
+def validate(document: Document, found: Diagnostics, parameters: Collection[str] = ()) -> Spec | None:
     """The document's spec as a model of its kind; `None` where something is wrong, which is reported.
 
-    Codes KP101-KP108. Every cause is reported once, at the key or value that has to change.
+    Codes KP101-KP108. Every cause is reported once, at the key or value that has to change. `parameters` are those that
+    other documents of its kind have, for a key that belongs among them.
     """
     if not _header(document, found):
         return None
     try:
         return DOCUMENTS[document.kind].model_validate(document.data).spec
     except ValidationError as faults:
-        _report(document, faults.errors(include_url=False), found)
+        _report(document, faults.errors(include_url=False), found, parameters)
         return None
 
 
@@ -145,7 +146,9 @@ def _missing_help(key: str) -> str:
     return f"add `apiVersion: {API_VERSION}`" if key == "apiVersion" else "add `kind:` and one of the kinds"
 
 
-def _report(document: Document, faults: list[ErrorDetails], found: Diagnostics) -> None:
+def _report(
+    document: Document, faults: list[ErrorDetails], found: Diagnostics, parameters: Collection[str]
+) -> None:
     """Add one finding for each cause. A misspelt key is not also reported as a missing one."""
     meant: set[Path] = set()
     faults = [fault for fault in faults if not document.positions.faulty(_path(fault))]
@@ -156,7 +159,7 @@ def _report(document: Document, faults: list[ErrorDetails], found: Diagnostics) 
     for fault in faults:
         if fault["type"] == "extra_forbidden":
             path = _path(fault)
-            close = _unknown_key(document, path, found)
+            close = _unknown_key(document, path, found, parameters)
             if close:
                 meant.add((*path[:-1], close))
     for fault in faults:
@@ -262,7 +265,9 @@ def _path(fault: ErrorDetails) -> Path:
     return fault["loc"]
 
 
-def _unknown_key(document: Document, path: Path, found: Diagnostics) -> str | None:
+def _unknown_key(
+    document: Document, path: Path, found: Diagnostics, parameters: Collection[str]
+) -> str | None:
     """Report a key that its mapping does not have; gives the one that was probably meant."""
     key = str(path[-1])
     fields = _fields_at(document, path[:-1])
@@ -276,7 +281,9 @@ def _unknown_key(document: Document, path: Path, found: Diagnostics) -> str | No
         "KP104",
         span,
         f"unknown key `{key}`",
-        help=f"did you mean `{close}`?" if close else _condition_apart(path) or _known(fields),
+        help=f"did you mean `{close}`?"
+        if close
+        else _condition_apart(path) or _parameter(path, fields, parameters) or _known(fields),
         fix=Fix(f"change to `{close}`", span, close) if close else None,
     )
     return close
@@ -287,6 +294,17 @@ def _condition_apart(path: Path) -> str | None:
     if path[-3:-2] == ("match",) and path[-1] in ("cel", "condition", "expression"):
         return f"labels alone select `{path[-2]}`: write the expression as `match.condition`"
     return None
+
+
+def _parameter(path: Path, fields: Collection[str], parameters: Collection[str]) -> str | None:
+    """Where a parameter belongs that stands beside `parameters`."""
+    if path[:-1] != ("spec",) or "parameters" not in fields:
+        return None
+    key = str(path[-1])
+    if key in parameters:
+        return f"`{key}` is a parameter: write it below `parameters`"
+    close = nearest(key, parameters)
+    return f"did you mean `{close}` below `parameters`?" if close else None
 
 
 def _report_unseen(key: str, strange: str, span: Span, found: Diagnostics) -> None:
@@ -332,6 +350,7 @@ def _one(document: Document, fault: ErrorDetails, path: Path, found: Diagnostics
             "KP107",
             document.positions.key(path),
             f"{context.get('actual_length')} elements where {limit} {'are' if (least or most) != 1 else 'is'} {word}",
+            help=_size_help(document, path, few=kind == "too_short"),
         )
     else:  # a rule of pydantic's own that no model uses today; still better told than lost
         found.add("KP106", document.positions.value(path), fault["msg"].lower())
@@ -351,6 +370,14 @@ def _shape_help(document: Document, path: Path, value: object, wanted: str) -> s
     if colon and key.isidentifier() and rest:
         return f"write `{key}: {rest}` with a space"
     return _known(_fields_at(document, path))
+
+
+def _size_help(document: Document, path: Path, *, few: bool) -> str:
+    """What to do where there are too few elements, or too many."""
+    if not few:
+        return "divide them among several documents"
+    keys = ", ".join(f"`{name}`" for name in _fields_at(document, path))
+    return f"add one; its keys are {keys}" if keys else "add one, or leave the document out"
 
 
 def _refusal(document: Document, context: Mapping[str, Any], path: Path, found: Diagnostics) -> None:

@@ -13,11 +13,13 @@ from koordpolicy.language.facts import FACTS, ROOTS, Fact, Group
 from koordpolicy.language.kinds import KINDS, PolicySpec, type_name
 from koordpolicy.language.kinds.bundle import LibrarySpec
 from koordpolicy.language.kinds.plugins import PLUGINS
+from koordpolicy.language.kinds.signatures import signatures
 from koordpolicy.language_server.cursor import Cursor, index_in
 from koordpolicy.language_server.expressions import Parts, environment_of, parts_of
 from koordpolicy.language_server.values import Values
 
 _SHOWN = 60
+_MOST_SIGNATURES = 8
 
 
 def hover(
@@ -236,12 +238,9 @@ def _call(parts: Parts, node: ast.CallExpr, compilation: Compilation) -> Iterato
 def function_page(function: Function) -> Iterator[str]:
     """Meaning, signatures and example of a function."""
     yield function.summary
-    lines = []
-    for overload in function.overloads[:8]:
-        inputs = [type_name(parameter) for parameter in overload.params]
-        target = f"{inputs.pop(0)}." if overload.receiver and inputs else ""
-        lines.append(f"{target}{function.name}({', '.join(inputs)}) -> {type_name(overload.result)}")
-    yield "```\n" + "\n".join(lines) + "\n```"
+    lines, meant = signatures(function)
+    yield "```\n" + "\n".join(lines[:_MOST_SIGNATURES]) + "\n```"
+    yield from filter(None, [meant])
     if function.example:
         yield f"`{function.example}`"
 

@@ -37,8 +37,8 @@ class Coordinates:
         return self.range(lines, lines.exactly(start, end))
 
     def offset(self, lines: Lines, position: types.Position) -> int:
-        """The offset in code points of the client's place; one beyond its line is that line's end."""
-        start = lines.offset(Position(position.line + 1, 1))
+        """The offset in code points of the client's place; one beyond its line is that line's end, one before all the beginning."""
+        start = lines.offset(Position(max(position.line, 0) + 1, 1))
         line = lines.line(start)
         units = 0
         for at, letter in enumerate(line):

@@ -1,7 +1,8 @@
 """Documents that are wrong, one mistake each, and what `koordpolicy check` says of them.
 
 A file says in its first lines what is found: `# expect: KP204 7:11`, with `warning` before the code where it
-is one, in the order of the report. To add a document, write it, look at what is found, and put that down.
+is one, in the order of the report. A line `# help: ...` says what a part of the advice of one of them is. To add a document,
+write it, look at what is found, and put that down.
 """
 
 import io
@@ -22,6 +23,7 @@ from tests.conftest import REPOSITORY
 HERE = Path(__file__).parent
 DOCUMENTS = sorted(HERE.rglob("*.yaml"))
 EXPECT = re.compile(rb"^# expect: (.+)$", re.MULTILINE)
+HELP = re.compile(rb"^# help: (.+)$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +59,9 @@ def test_every_mistake_is_found_where_it_is(
         for found in report["findings"]
     ]
     assert shown == expected(document)
+    advice = [found["help"] or "" for found in report["findings"]]
+    for part in HELP.findall(document.read_bytes()):
+        assert any(part.decode() in help for help in advice), advice
     assert code == (1 if report["counts"]["error"] else 0)
     if not report["counts"]["error"]:
         strict = check(compiler, file, "--strict")[0]

@@ -194,6 +194,18 @@ def listed(*items: dict[str, Any]) -> str:
         (listed(node("a", "4")), " \n", (), "pods.json: the file is empty"),
         (
             listed(node("a", "4")),
+            listed(pod("p", "1"), {**pod("q", "1"), "metadata": {"name": "q", "namespace": "?"}}),
+            (),
+            "pods.json: items[1]: metadata.namespace: `?` is no name of a namespace",
+        ),
+        (
+            listed(node("a", "4"), {**node("b", "4"), "metadata": {"name": "B_1"}}),
+            listed(pod("p", "1")),
+            (),
+            "nodes.json: items[1]: metadata.name: `B_1` is no name of a Node",
+        ),
+        (
+            listed(node("a", "4")),
             listed(pod("small", "1")),
             ("--explain", "smal"),
             "there is no pod `smal` to explain among 1 pod; did you mean `small`?",

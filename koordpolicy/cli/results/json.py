@@ -112,7 +112,7 @@ def _mutation(score: Score) -> dict[str, Any]:
                 "before": mutant.before,
                 "after": mutant.after,
                 "reached": score.fates[mutant] is Fate.UNNOTICED,
-                "noticedBy": mutant.operator.noticed_by,
+                "noticedBy": mutant.noticed_by,
             }
             for mutant in score.survivors
         ],

@@ -35,7 +35,7 @@ def _survivor(mutant: Mutant, fate: Fate, width: int) -> Iterator[str]:
     change = safe(f"{mutant.before} → {mutant.after}")
     yield from textwrap.wrap(change, width, initial_indent=place, subsequent_indent=" " * (_INDENT + 2))
     reached = "" if fate is Fate.UNNOTICED else "no case evaluates it; "
-    wanted = f"{reached}wanted: {mutant.operator.noticed_by}"
+    wanted = f"{reached}wanted: {mutant.noticed_by}"
     yield from textwrap.wrap(
         wanted, width, initial_indent=" " * _INDENT, subsequent_indent=" " * (_INDENT + 2)
     )

@@ -444,9 +444,11 @@ EXPRESSIONS: tuple[Code, ...] = (
         "result that may not fit",
         severity=Severity.WARNING,
         explanation="""
-            A whole number may grow beyond 64 bits, which is an error in CEL: a product or sum of numbers that a text says,
-            or a double without bounds cut to a whole number. Amounts of nodes and pods, and parameters, are taken to be
-            such as clusters have; arithmetic with them alone is not reported.
+            A whole number may grow beyond 64 bits, which is an error in CEL: a product or sum of numbers that a text says, an
+            amount multiplied by a very large constant, a double cut to a whole number that has no bounds or may be no
+            number, as the root of what may be below zero is. So may times: two of them lie at most 292 years apart. Amounts
+            of nodes and pods, and parameters, are taken to be such as clusters have; arithmetic with them alone is not
+            reported.
             """,
         why="Whoever may write the text decides whether the rule can be evaluated.",
         example="""

@@ -9,7 +9,8 @@ POLICY_TESTS: tuple[Code, ...] = (
         "policy test fails",
         explanation="""
             A `PolicyTest` gave its facts to the compiled policies, and the decision was not what it expects. The notes
-            show both values, the rule that decided, and where that rule stands.
+            show both values, the rule that decided, and where that rule stands. Where something that `check` warns of explains
+            the failure, the warning is an error instead, with a note that names the case.
             """,
         why="Either the change has an effect that nobody wanted, or it is meant and the test has to say so.",
         example="""
@@ -69,10 +70,10 @@ POLICY_TESTS: tuple[Code, ...] = (
     ),
     Code.written(
         "KP503",
-        "unknown or ill-typed fact in a test",
+        "unknown or impossible fact in a test",
         explanation="""
             A test gives a fact that does not exist, or gives one a value of another type or unit than it is declared
-            with.
+            with, or one that it never has: no reader of objects lets a priority beyond 32 bits through.
             """,
         why="A misspelt fact leaves the real one missing, and the test would show what happens without it.",
         example="""

@@ -13,7 +13,9 @@ from koordpolicy.graph.selectors import in_words
 from koordpolicy.graph.state import Unit
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.ir_walk import facts_of
-from koordpolicy.language.kinds import Combine, PolicySpec, type_name
+from koordpolicy.language.cel.library import FUNCTIONS
+from koordpolicy.language.facts import FACTS, ROOTS
+from koordpolicy.language.kinds import KINDS, Combine, PolicySpec, type_name
 from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
 
 COMBINATIONS = {
@@ -41,8 +43,7 @@ def describe_subject(graph: RuleGraph, name: str, width: int = 80) -> str:
     """
     found = [key for key in graph.decisions if name in (key.kind, key.target)]
     if not found:
-        names = sorted({key.target for key in graph.decisions} | {key.kind for key in graph.decisions})
-        close = nearest(name, [*names, *map(str, graph.decisions)])
+        close = _meant(graph, name)
         raise UnknownDecision(
             f"there is no decision, kind, fact or function `{name}`"
             + (f"; did you mean `{close}`?" if close else "")
@@ -56,6 +57,18 @@ def describe_subject(graph: RuleGraph, name: str, width: int = 80) -> str:
             "",
         ]
     return "\n".join(lines)
+
+
+def _meant(graph: RuleGraph, name: str) -> str | None:
+    """What a mistyped name most likely stood for: a fact where it begins as facts do, a decision, else a kind or function."""
+    targets = sorted({key.target for key in graph.decisions} | {key.kind for key in graph.decisions})
+    decisions = [*targets, *map(str, graph.decisions)]
+    facts = [
+        f"{root.name}.{fact.path}" for root in ROOTS.values() for fact in FACTS.leaves(root.type.record or "")
+    ]
+    first = [facts, decisions] if name.partition(".")[0] in ROOTS else [decisions, facts]
+    found = (nearest(name, candidates) for candidates in (*first, list(KINDS), list(FUNCTIONS)))
+    return next(filter(None, found), None)
 
 
 def _brief(graph: RuleGraph, decision: Decision) -> str:

@@ -9,6 +9,7 @@ from koordpolicy.language.cel.functions import Function
 from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.facts import FACTS, ROOTS, Component, Fact, Group, Root
 from koordpolicy.language.kinds import KINDS, Kind, slots, type_name
+from koordpolicy.language.kinds.signatures import signatures
 
 
 def describe_declaration(name: str, width: int = 80) -> str | None:
@@ -96,11 +97,11 @@ def _function(function: Function, width: int) -> Iterator[str]:
     yield function.name
     yield from paragraph(function.summary, width, 2)
     yield ""
-    for overload in function.overloads:
-        inputs = [type_name(parameter) for parameter in overload.params]
-        target = f"{inputs.pop(0)}." if overload.receiver and inputs else ""
-        more = "..." if overload.variadic else ""
-        yield f"  {target}{function.name}({', '.join(inputs)}{more}) -> {type_name(overload.result)}"
+    lines, meant = signatures(function)
+    for line in lines:
+        yield f"  {line}"
+    if meant:
+        yield from paragraph(f"where {meant}", width, 2)
     if function.example:
         yield from labelled("example", function.example, width)
 

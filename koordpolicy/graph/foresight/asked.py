@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from koordpolicy.graph.decide import parameter_key
-from koordpolicy.graph.operations import within_operations
+from koordpolicy.graph.operations import operations_of, within_operations
 from koordpolicy.graph.presence import PRESENCE, DeclaredPresence
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.language.cel import ir
@@ -42,6 +42,11 @@ class RevisionContext:
     def known(self, rule: Rule) -> tuple[Rule | None, DeclaredPresence]:
         """What the answer about a rule depends on beside the rule: the requirement beside it, the facts supplied."""
         return self._requirement(rule), self._presence(rule.key)
+
+    def operations(self, rule: Rule) -> tuple[str, ...]:
+        """The operations that an AdmissionRule is asked of; none for rules of other kinds."""
+        is_asked = rule.key.kind == "AdmissionRule"
+        return tuple(sorted(operations_of(self.decisions, rule.key))) if is_asked else ()
 
     def given(self, rule: Rule, placed: Callable[[ir.Node], ir.Node], *, matched: bool) -> list[Given]:
         """The tests that have come out when a rule's value is asked for; with `matched`, its match among them."""

@@ -56,7 +56,8 @@ def foresight(state: State) -> None:
             for one in _rules_of(state, DecisionKey(rule.key.kind, rule.key.subject, f"parameters.{name}"))
         )
         looked = _Looked(context, rule, unit, state.matches.get(unit))
-        for found in state.cache.get(("failures", rule, behind, literals), looked.found):
+        key = ("failures", rule, behind, literals, context.operations(rule))
+        for found in state.cache.get(key, looked.found):
             place = _place(unit, found)
             if (found.words.code, place) in told or place in wrong:
                 continue
@@ -165,9 +166,13 @@ class _Looked:
             for node in walk(*trees):
                 if node == first.node and self._origins.text_of(node) == text:
                     alike.setdefault(own_offsets(node), replace(first, node=node))
-            yield _Found(
-                text, first, words(first, text.text, condition=condition), tuple(alike.values()), condition
+            said = words(
+                first,
+                text.text,
+                is_test=condition or self._rule.value.type == BOOL,
+                only_created=self._context.operations(self._rule) == ("CREATE",),
             )
+            yield _Found(text, first, said, tuple(alike.values()), condition)
 
     # Edits
 

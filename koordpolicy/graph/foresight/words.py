@@ -8,6 +8,8 @@ from koordpolicy.diagnostics import Severity
 from koordpolicy.graph.foresight.origins import of_one_text, own_offsets
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.failing import FailureCause, PossibleFailure
+from koordpolicy.language.cel.failing.calls import OVER_TIME
+from koordpolicy.language.cel.failing.times import MEASURED_TIMES
 from koordpolicy.language.cel.wording import short
 
 _SHOWN: Final = 60
@@ -38,13 +40,40 @@ class Words:
     severity: Severity = Severity.WARNING
 
 
-def words(failure: PossibleFailure, text: str, *, condition: bool) -> Words:
-    """What to say of a failure in a text, placed nodes given; `condition` where it stands in a rule's condition."""
+def words(failure: PossibleFailure, text: str, *, is_test: bool, only_created: bool) -> Words:
+    """What to say of a failure in a text, placed nodes given.
+
+    `is_test` where it stands in what gives true or false, `only_created` where the rule is asked of pods that are created alone.
+    """
     shown = _shown(failure.node, text)
     if failure.certain:
         return Words(ALWAYS, f"`{shown}` can only fail", "correct the constant", Severity.ERROR)
+    if _is_old_pod(failure):
+        return Words(
+            CODES[failure.cause],
+            f"`{shown}` fails on CREATE, where no pod was there before",
+            _without_old_pod(is_test=is_test, only_created=only_created),
+        )
     reason, help = _reason(failure, text)
     return Words(CODES[failure.cause], f"`{shown}` fails {reason}", help)
+
+
+def _is_old_pod(failure: PossibleFailure) -> bool:
+    node = failure.node
+    return (
+        failure.cause is FailureCause.FACT
+        and failure.atom[0] == "record"
+        and isinstance(node, ir.Field)
+        and node.base == ir.Var(node.base.type, "oldPod")
+    )
+
+
+def _without_old_pod(*, is_test: bool, only_created: bool) -> str:
+    if only_created:
+        return "the rule is asked on CREATE alone: write `pod`, or say `operations: [UPDATE]`"
+    if is_test:
+        return "say `operations: [UPDATE]`, or what holds then: `operation != 'UPDATE' || ...`"
+    return "say `operations: [UPDATE]`, or what to say then: `operation == 'UPDATE' ? ... : ...`"
 
 
 def _reason(failure: PossibleFailure, text: str) -> tuple[str, str]:
@@ -60,13 +89,7 @@ def _reason(failure: PossibleFailure, text: str) -> tuple[str, str]:
                 "say what holds without it: `m[?'k'].orValue('')`, or `'k' in m && ...`",
             )
         case FailureCause.FACT:
-            root = isinstance(node, ir.Field) and failure.atom[0] == "record"
-            if root and isinstance(node, ir.Field) and node.base == ir.Var(node.base.type, "oldPod"):
-                return (
-                    "on CREATE, where no pod was there before",
-                    "say `operations: [UPDATE]`, or what holds then: `operation != 'UPDATE' || ...`",
-                )
-            if root:
+            if isinstance(node, ir.Field) and failure.atom[0] == "record":
                 return "where there is no such object", "test first that it is there, with `has(...) && ...`"
             return "where it is not known", f"test first that it is there, with `has({_shown(node, text)})`"
         case FailureCause.INDEX:
@@ -95,6 +118,20 @@ def _reason(failure: PossibleFailure, text: str) -> tuple[str, str]:
             )
         case FailureCause.DUPLICATE:
             return "where two keys are the same", "make the keys of distinct elements: `list.distinct()`"
+    return _of_overflow(node)
+
+
+def _of_overflow(node: ir.Node) -> tuple[str, str]:
+    if isinstance(node, ir.Call) and node.overload in OVER_TIME and node.type.name in MEASURED_TIMES:
+        return (
+            "where the times lie more than 292 years apart, or beyond the year 9999",
+            "write a shorter duration, or compare the times themselves",
+        )
+    if isinstance(node, ir.Call) and node.args[0].type.name == "double" and node.type.name != "double":
+        return (
+            "where the number does not fit into 64 bits, or is none",
+            "bound it first: `min(max(x, 0.0), 1e9)`, the root of `max(x, 0.0)`, a divisor that is not 0",
+        )
     return "where the result does not fit into 64 bits", "bound the operands first, or count as `double(...)`"
 
 

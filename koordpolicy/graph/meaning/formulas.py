@@ -1,8 +1,9 @@
 """Formulas that promise more than a node has, or nothing even where it is idle: tried out on example nodes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from koordpolicy.diagnostics import Note, Severity
@@ -15,9 +16,11 @@ from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.notation import about, show
 from koordpolicy.graph.rules import Decision, Rule
 from koordpolicy.graph.state import State
+from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.ir_walk import substitute
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
-from koordpolicy.language.cel.types import CPU, DURATION, MEMORY, Type
+from koordpolicy.language.cel.types import CPU, DURATION, MEMORY, Type, Unit
 from koordpolicy.language.cel.values import Duration
 from koordpolicy.language.facts import FACTS
 
@@ -101,7 +104,7 @@ def _hold(state: State, law: Law, decision: Decision, expressions: Expressions, 
         )
         key = ("formula", rule, *below, *state.constants.values())
         for records in state.cache.get(key, partial(_breaking, law, decision, expressions, rule, below)):
-            _report(state, law, decision, graph, records, told)
+            _report(state, law, decision, graph, expressions, records, told)
 
 
 def _breaking(
@@ -126,7 +129,13 @@ def _breaks(law: Law, program: RowProgram, decision: Decision, records: Mapping[
 
 
 def _report(
-    state: State, law: Law, decision: Decision, graph: RuleGraph, records: Mapping[str, Any], told: set[Rule]
+    state: State,
+    law: Law,
+    decision: Decision,
+    graph: RuleGraph,
+    expressions: Expressions,
+    records: Mapping[str, Any],
+    told: set[Rule],
 ) -> None:
     """Ask the whole decision: only what it really answers is told."""
     target = decision.key.target
@@ -137,7 +146,8 @@ def _report(
     value = answer.value
     if not isinstance(value, int) or 0 < value <= whole:
         return
-    blamed = _blamed(state, graph, answer)
+    behind = _highest(state, graph, answer)
+    blamed = _blamed(behind, partial(_would_keep, law, decision, expressions, records))
     if blamed is None or blamed in told:
         return
     told.add(blamed)
@@ -154,16 +164,58 @@ def _report(
     )
 
 
-def _blamed(state: State, graph: RuleGraph, answer: Answer) -> Rule | None:
-    """Of the rules behind an answer the one of the highest layer, parameters before formulas."""
+def _highest(state: State, graph: RuleGraph, answer: Answer) -> list[Rule]:
+    """The rules of the highest layer among those behind an answer, formulas before parameters."""
     layers = {layer.name: at for at, layer in enumerate(state.every_layer)}
-    best: tuple[int, int, Rule] | None = None
-    for at, ref in enumerate(answer.provenance.rules):
+    found: list[Rule] = []
+    for ref in answer.provenance.rules:
         rules = graph.decision(ref.decision).rules
         rule = next((one for one in rules if one.span == ref.span and one.document == ref.document), None)
-        if rule is not None and (best is None or (layers.get(rule.layer, 0), at) >= best[:2]):
-            best = (layers.get(rule.layer, 0), at, rule)
-    return best[2] if best is not None else None
+        found += [] if rule is None else [rule]
+    highest = max((layers.get(rule.layer, 0) for rule in found), default=0)
+    return [rule for rule in found if layers.get(rule.layer, 0) == highest]
+
+
+def _blamed(behind: list[Rule], would_keep: Callable[[Rule, Rule], bool]) -> Rule | None:
+    """The rule to change: a parameter where another value of it would keep the law, else the formula."""
+    formula = next((rule for rule in behind if not _is_parameter(rule)), None)
+    for rule in reversed(behind):
+        if formula is None or rule is formula or would_keep(formula, rule):
+            return rule
+    return formula
+
+
+def _is_parameter(rule: Rule) -> bool:
+    return rule.key.field.startswith("parameters.")
+
+
+def _would_keep(
+    law: Law,
+    decision: Decision,
+    expressions: Expressions,
+    records: Mapping[str, Any],
+    formula: Rule,
+    parameter: Rule,
+) -> bool:
+    """Whether a formula keeps its law with some other value of a parameter; so it is said of what is not tried out."""
+    name = parameter.key.field.removeprefix("parameters.")
+    kind = parameter.value.type
+    values = _OTHERS.get(kind.unit) if kind.unit is not None else None
+    if not _is_parameter(parameter) or values is None or name not in formula.parameters:
+        return True
+    for value in values:
+        given = constant(kind, float(value) if kind.name == "double" else value)
+        whole = substitute(formula.value, {("parameters", name): given})
+        program = compile_row(decision.roots, expressions.resolved(whole, formula.key))
+        if not _breaks(law, program, decision, records):
+            return True
+    return False
+
+
+_OTHERS: Mapping[Unit, tuple[int, ...]] = MappingProxyType(
+    {Unit.PERCENT: (0, 5, 50, 90, 100), Unit.CPU: (0, 1_000), Unit.BYTES: (0, 1 << 30)}
+)
+"""Values of a parameter that are tried in its place."""
 
 
 def _labels(records: Mapping[str, Any]) -> tuple[Note, ...]:

@@ -115,9 +115,10 @@ def _of_values(unit: Unit, domains: ValueDomains) -> Iterator[Mutant]:
         literal = _at(unit.document.data, found.path)
         if isinstance(found.raw, Expression) or _has_expression(literal):
             continue
+        decision = f"{unit.target}.{found.field}"
         for operator, path, value in others(found.slot, literal, domains, name):
             whole = (*found.path, *path)
-            yield _mutant(unit, operator, whole, value)
+            yield _mutant(unit, operator, whole, value, decision)
 
 
 def _name(field: str) -> str:
@@ -154,9 +155,9 @@ def _of_match(unit: Unit, match: Mapping[str, Any]) -> Iterator[Mutant]:
                     yield _mutant(unit, Operator.ENTRY, (*here, "values"), kept_values)
 
 
-def _mutant(unit: Unit, operator: Operator, path: Path, value: object) -> Mutant:
+def _mutant(unit: Unit, operator: Operator, path: Path, value: object, decision: str = "") -> Mutant:
     before = _at(unit.document.data, path)
-    return Mutant(operator, unit, path, _span(unit, path), _written(before), _written(value), value)
+    return Mutant(operator, unit, path, _span(unit, path), _written(before), _written(value), value, decision)
 
 
 def _at(data: Any, path: Path) -> Any:

@@ -15,7 +15,8 @@ from koordpolicy.language.documents.whole_values import with_values
 class Mutant:
     """One change of one document: `before`, which stands at `span`, became `after`.
 
-    `value` is the plain data that stands at `path` of the document instead.
+    `value` is the plain data that stands at `path` of the document instead. `decision` is the one whose value it is, where it
+    is no part of an expression.
     """
 
     operator: Operator
@@ -25,6 +26,12 @@ class Mutant:
     before: str
     after: str
     value: object
+    decision: str = ""
+
+    @property
+    def noticed_by(self) -> str:
+        """The kind of test that notices it, as a phrase."""
+        return f"a case that expects `{self.decision}`" if self.decision else self.operator.noticed_by
 
     @property
     def file(self) -> str:

@@ -21,11 +21,14 @@ from koordpolicy.language.cel.ir_walk import facts_of, refs_of
 from koordpolicy.language.kinds import Combine
 
 MAX_PAIRS = 200_000
-"""Pairs examined for one decision; beyond it the rest is left unexamined rather than unbounded."""
+"""Pairs examined for one decision; that there are more is said, and they are left unexamined rather than unbounded."""
 
 MAX_ASKED = 40
-"""Pairs of a revision that are asked about where regions leave it open whether both apply; of the next it is said that it is, of
-the others nothing."""
+"""Pairs of a revision that are asked about where regions leave it open whether both apply; of the others it is said that it is
+open, in one finding."""
+
+_MOST_NAMED = 5
+"""Pairs that such a finding names."""
 
 EXCLUSIVE = frozenset({Combine.OVERRIDE, Combine.LAYER})
 """Only where one rule must win is a tie a conflict; the others combine what they are given."""
@@ -55,6 +58,7 @@ def conflicts(state: State) -> None:
         if decision.combine in EXCLUSIVE:
             _report_ties(state, decision, alive, told, asking)
             _report_shadowed(state, alive, told)
+    asking.report_unasked()
 
 
 def _reach(state: State, expressions: Expressions, rule: Rule) -> Reach:
@@ -130,16 +134,20 @@ class _Asking:
     def __init__(self, state: State) -> None:
         self._state = state
         self._left = MAX_ASKED
+        self._unasked: list[tuple[Decision, Rule, Rule]] = []
 
     def of(self, decision: Decision, left: Reach, right: Reach) -> tuple[str, str]:
-        """What comes of two matches: `together` with the facts of an input on which both hold, `apart`, or `open` and why."""
+        """What comes of two matches: `together` with the facts of an input on which both hold, `apart`, or `open` and why.
+
+        Of those that are not asked any more `apart` is said here, and what they are by `report_unasked`.
+        """
         tests = [reach.test for reach in (left, right) if reach.test is not None]
         if decision.key.kind == "AdmissionRule":
             tests.append(within_operations(self._state.decisions, decision.key))
         self._left -= 1
         if self._left < 0:
-            why = f"{MAX_ASKED} pairs of rules were asked about before; no others are"
-            return ("open", why) if self._left == -1 else ("apart", "")
+            self._unasked.append((decision, left.rule, right.rule))
+            return "apart", ""
         # Loaded where something is asked alone: what searches for inputs is no part of a compiler's start.
         from koordpolicy.graph.proof.examples import texts_named_by  # noqa: PLC0415
         from koordpolicy.graph.proof.together import held_together  # noqa: PLC0415
@@ -149,11 +157,39 @@ class _Asking:
             ("together", *tests, *named.items()), partial(held_together, tests, named)
         )
 
+    def report_unasked(self) -> None:
+        """KP313 for all pairs that were left, at the first of them."""
+        if not self._unasked:
+            return
+        decision, left, right = self._unasked[0]
+        earlier, later = sorted((left, right), key=lambda rule: rule.span)
+        others = list(dict.fromkeys(f"`{a.document}` and `{b.document}`" for _, a, b in self._unasked[1:]))
+        named = "; ".join(others[:_MOST_NAMED]) + ("; ..." if len(others) > _MOST_NAMED else "")
+        notes = [
+            Note(f"`{earlier.document}` decides it here", earlier.span),
+            Note(
+                f"whether both ever apply is open: {MAX_ASKED} pairs of rules were asked about before; no others are"
+            ),
+        ]
+        if others:
+            notes.append(Note(f"so it is of {len(self._unasked) - 1:,} more, such as {named}"))
+        self._state.found.add(
+            "KP313",
+            later.span,
+            f"`{later.document}` and `{earlier.document}` may both decide `{decision.key}`",
+            notes=tuple(notes),
+            help="give one a higher `precedence`, or make their matches exclude each other",
+            severity=Severity.WARNING,
+        )
+
 
 def _report_ties(
     state: State, decision: Decision, reaches: list[Reach], told: set[tuple[str, str, str]], asking: _Asking
 ) -> None:
-    for left, right in _pairs(reaches):
+    for at, (left, right) in enumerate(_pairs(reaches)):
+        if at == MAX_PAIRS:
+            _report_unpaired(state, decision, reaches)
+            return
         if left.rule.rank != right.rule.rank or left.rule.value == right.rule.value:
             continue
         if left.rule.terms and right.rule.terms and not left.rule.terms.meets(right.rule.terms):
@@ -184,6 +220,19 @@ def _report_ties(
             help="give one a higher `precedence`, or make their matches exclude each other",
             severity=Severity.ERROR if both else Severity.WARNING,
         )
+
+
+def _report_unpaired(state: State, decision: Decision, reaches: list[Reach]) -> None:
+    """KP313 where there are more pairs than are looked at."""
+    last = max((reach.rule for reach in reaches), key=lambda rule: (rule.layer == state.own.name, rule.span))
+    state.found.add(
+        "KP313",
+        last.span,
+        f"`{decision.key}` has {len(reaches):,} rules, too many to look at all pairs of them",
+        notes=(Note(f"{MAX_PAIRS:,} pairs were looked at; whether others decide at once is open"),),
+        help="let all of them name one label with a value of their own, which keeps them apart, or write fewer",
+        severity=Severity.WARNING,
+    )
 
 
 def _common_input(decision: Decision, left: Reach, right: Reach) -> Facts | None:
@@ -266,15 +315,11 @@ def _pairs(reaches: list[Reach]) -> Iterator[tuple[Reach, Reach]]:
             buckets[choice].append(reach)
         if choices is None:
             loose.append(reach)
-    count = 0
     groups = [*buckets.values(), loose]
     for group in groups:
         others = [] if group is loose else loose
         for at, left in enumerate(group):
             for right in [*group[at + 1 :], *others]:
-                count += 1
-                if count > MAX_PAIRS:
-                    return
                 yield left, right
 
 

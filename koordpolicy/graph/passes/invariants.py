@@ -20,6 +20,7 @@ from koordpolicy.language.facts import FACTS, ROOTS, Fact
 from koordpolicy.language.kinds.invariants import InvariantSpec
 
 _ORDERED = frozenset(("int", "double", "google.protobuf.Duration", "google.protobuf.Timestamp"))
+_MOST_NUMBERS = 6
 _DESCRIPTION = "koordpolicy.io/description"
 
 
@@ -145,6 +146,18 @@ def _raised(
             "KP803",
             unit.document.positions.value(("spec", "raised", at)),
             f"`{written}` is no number that these decisions may read",
-            help=f"did you mean `{close}`?" if close else None,
+            help=f"did you mean `{close}`?" if close else _numbers(roots),
         )
     return tuple(found)
+
+
+def _numbers(roots: Mapping[str, Type]) -> str | None:
+    """Numbers that may be raised, those of all roots, the first of each group."""
+    first: dict[tuple[str, str], str] = {}
+    for root, kind in roots.items():
+        for one in FACTS.leaves(kind.record or ""):
+            if one.type.name in _ORDERED:
+                group = one.path.partition(".")[0] if "." in one.path else one.path
+                first.setdefault((root, group), f"`{root}.{one.path}`")
+    listed = ", ".join(list(first.values())[:_MOST_NUMBERS])
+    return f"numbers are such as {listed}" if listed else None

@@ -1,5 +1,6 @@
 """Schema: documents become typed units; what does not fit its kind is reported and left out."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -13,8 +14,11 @@ from koordpolicy.language.validate import readable, validate
 
 def schema(state: State) -> None:
     """Fill `units`, sorted so that nothing depends on the order of files."""
+    declared = _parameters(state)
     for level, written in state.documents:
-        found, spec, document = state.cache.get(("schema", written), partial(_validated, written))
+        names = declared.get((written.kind, level), ())
+        key = ("schema", written, names)
+        found, spec, document = state.cache.get(key, partial(_validated, written, names))
         state.found.extend(found)
         if spec is None:
             continue
@@ -32,10 +36,24 @@ def _unit(document: Document, spec: Spec, level: int, layer: str) -> Unit:
     return Unit(document, kind, spec, level, layer, kind.subject(spec, document.name))
 
 
-def _validated(document: Document) -> tuple[Diagnostics, Spec | None, Document]:
+def _parameters(state: State) -> Mapping[tuple[str, int], tuple[str, ...]]:
+    """The parameters that documents below a level have, by kind and level."""
+    found: dict[tuple[str, int], tuple[str, ...]] = {}
+    below: dict[str, set[str]] = {}
+    for level in range(1, len(state.layers)):
+        for at, document in state.documents:
+            spec = document.data.get("spec") if at == level - 1 else None
+            own = spec.get("parameters") if isinstance(spec, dict) else None
+            if isinstance(own, dict):
+                below.setdefault(document.kind, set()).update(own)
+        found.update(((kind, level), tuple(sorted(names))) for kind, names in below.items())
+    return found
+
+
+def _validated(document: Document, parameters: tuple[str, ...]) -> tuple[Diagnostics, Spec | None, Document]:
     """The document's spec; where something is wrong, what can be read of it, for the rest to be checked."""
     found = Diagnostics()
-    spec = validate(document, found)
+    spec = validate(document, found, parameters)
     return (found, spec, document) if spec else (found, readable(document), replace(document, mended=True))
 
 

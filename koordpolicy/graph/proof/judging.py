@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from koordpolicy.diagnostics import Diagnostics, Severity, Span
+from koordpolicy.diagnostics import Diagnostics, Note, Severity, Span
 from koordpolicy.graph.analysis.outcome import outcome
 from koordpolicy.graph.decide import parameter_key, rules_behind
 from koordpolicy.graph.diff.compare import known_texts
@@ -22,6 +22,7 @@ from koordpolicy.graph.proof.invariants import (
 )
 from koordpolicy.graph.proof.verdict import Counterexample, GaveUp, ProofBudget, Proved, Verdict
 from koordpolicy.graph.reads import shown_value
+from koordpolicy.graph.rules import Rule
 from koordpolicy.language.cel.errors import CelError
 
 Proofs = MutableMapping[str, str]
@@ -32,8 +33,9 @@ Proofs = MutableMapping[str, str]
 class JudgedInvariant:
     """What became of one invariant, and what was `asked`.
 
-    Where it is violated, `facts` and `values` are those of the example, as text; `failed` says what of the invariant has
-    no value there, if that is how it is violated. One that is proved is `idle` where it is asked of no input.
+    Where it is violated, `facts` and `values` are those of the example, as text, and `rules` are what decides there; `failed`
+    says what of the invariant has no value there, if that is how it is violated. One that is proved is `idle` where it is
+    asked of no input.
     """
 
     invariant: Invariant
@@ -43,6 +45,7 @@ class JudgedInvariant:
     values: Mapping[str, str] = field(default_factory=dict)
     failed: str = ""
     idle: bool = False
+    rules: tuple[Rule, ...] = ()
 
     @property
     def unanswered(self) -> tuple[str, ...]:
@@ -74,7 +77,21 @@ def judge(
         facts, values = _told(asked, verdict) if isinstance(verdict, Counterexample) else ({}, {})
         failed = _failed(asked, verdict) if isinstance(verdict, Counterexample) else ""
         idle = isinstance(verdict, Proved) and is_asked_of_nothing(asked, named, budget)
-        yield JudgedInvariant(invariant, verdict, asked, facts, values, failed, idle)
+        rules = _deciding(graph, invariant, verdict) if isinstance(verdict, Counterexample) else ()
+        yield JudgedInvariant(invariant, verdict, asked, facts, values, failed, idle, rules)
+
+
+def _deciding(graph: RuleGraph, invariant: Invariant, found: Counterexample) -> tuple[Rule, ...]:
+    """The rules that decide what an invariant is about, on an example."""
+    rules: dict[Rule, None] = {}
+    for key in invariant.decisions.values():
+        decision = graph.decisions.get(key)
+        if decision is not None:
+            given = (found.records.get(root, {}) for root in decision.roots)
+            rule = graph.deciding_rule(str(key), *given)
+            if rule is not None:
+                rules.setdefault(rule)
+    return tuple(rules)
 
 
 def _failed(asked: Question, found: Counterexample) -> str:
@@ -116,6 +133,7 @@ def findings_of(judged: Iterator[JudgedInvariant], graph: RuleGraph, own: str) -
                     "KP801",
                     span,
                     f"`{one.invariant.name}` does not hold: {values}",
+                    notes=tuple(_decided(rule, own) for rule in one.rules if rule.span != span),
                     help="for example with " + ", ".join(telling(one.facts)),
                     severity=Severity.WARNING if of_pack else Severity.ERROR,
                 )
@@ -135,6 +153,37 @@ def findings_of(judged: Iterator[JudgedInvariant], graph: RuleGraph, own: str) -
                     help="loosen `where`: no input that there can be meets it",
                     severity=Severity.WARNING,
                 )
+    return found
+
+
+def _decided(rule: Rule, own: str) -> Note:
+    """Which rule decided, shown where it is one of the layer that is checked."""
+    if rule.layer == own:
+        return Note(f"`{rule.document}` decides here", rule.span)
+    return Note(f"`{rule.document}` of `{rule.layer}` decides it")
+
+
+def one_for_each_slip(known: Diagnostics, said: Diagnostics) -> Diagnostics:
+    """What is said of invariants beside what is known already, one finding for a rule.
+
+    An invariant of the bundle's own that a rule violates says most; what else is said of that rule's value follows from the
+    same slip, as what a pack requires of a rule does that promises too much, or nothing.
+    """
+    blamed = {
+        note.span
+        for one in said
+        for note in one.notes
+        if one.code == "KP801" and one.severity is Severity.ERROR and note.span is not None
+    }
+    formulas = {one.span for one in known if one.code == "KP406"}
+    found = Diagnostics()
+    for one in known:
+        if one.code != "KP406" or one.severity is Severity.ERROR or one.span not in blamed:
+            found.append(one)
+    for one in said:
+        follows = one.code == "KP801" and one.severity is Severity.WARNING
+        if not (follows and one.span in blamed | formulas):
+            found.append(one)
     return found
 
 

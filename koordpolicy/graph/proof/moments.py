@@ -1,6 +1,7 @@
 """Moments worth trying where expressions read a clock or a calendar: one for each way in which what they ask of it turns out."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Final
 
 from koordpolicy.graph.proof.reads import Reads, reads_of
@@ -9,7 +10,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.ir_walk import inline_binds, number, walk
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
 from koordpolicy.language.cel.values import Timestamp
-from koordpolicy.language.cel.values_time import NANOS, make_timestamp
+from koordpolicy.language.cel.values_time import NANOS, local_seconds, make_timestamp
 
 MOST_MOMENTS: Final = 150
 """Moments that are tried for one decision."""
@@ -24,6 +25,13 @@ _HOUR: Final = 3_600 * NANOS
 _DAY: Final = 86_400 * NANOS
 _YEARS: Final = 1_461
 """Days of four years, in which every day of the calendar comes, the 29th of February too."""
+
+_MONTH: Final = 30 * _DAY
+_MONTHS: Final = 700
+"""Of these 57 years; before that zones were other ones."""
+
+_MOST_ZONES: Final = 6
+_MOST_APART: Final = 6
 
 _FIRST_YEAR, _LAST_YEAR = 1971, 2400
 _NOW: Final = "now"
@@ -54,9 +62,10 @@ def moments_of(expressions: Iterable[ir.Node], base: int) -> tuple[int, ...]:
     for beside in reads.moments:
         for step in (_SECOND, -_SECOND):
             _is_new(program, beside + step, known)
+    apart = list(islice(_days_apart(_zones(asked), start), _MOST_APART))
     for hour in range(24):
         for minute in _minutes(reads, asked):
-            for day in (start, *days):
+            for day in (start, *days, *apart):
                 if len(known) < MOST_MOMENTS:
                     _is_new(program, day + hour * _HOUR + minute * _MINUTE, known)
     return tuple(known.values())
@@ -114,6 +123,34 @@ def _days(reads: Reads, start: int) -> Iterator[int]:
             # Days are counted from 1970, a leap day for every fourth year; one more or less is no matter.
             first = ((year - 1970) * 365 + (year - 1969) // 4) * _DAY
             yield from (first + day * _DAY for day in range(-1, 367))
+
+
+def _zones(asked: list[ir.Node]) -> list[str]:
+    """The time zones that a clock is read in."""
+    named = {
+        node.args[1].value: None
+        for node in walk(*asked)
+        if isinstance(node, ir.Call)
+        and node.overload.startswith("get")
+        and len(node.args) > 1
+        and isinstance(node.args[1], ir.Const)
+    }
+    return [name for name in named if isinstance(name, str)][:_MOST_ZONES]
+
+
+def _days_apart(zones: list[str], start: int) -> Iterator[int]:
+    """Days on which zones lie apart in another way than they do today: months of half a century, the latest first."""
+    known: set[tuple[int, ...]] = set()
+    for month in range(_MONTHS) if len(zones) > 1 else ():
+        day = start - month * _MONTH
+        try:
+            clocks = [local_seconds(Timestamp(day), zone) for zone in zones]
+        except CelError:
+            return
+        apart = tuple(clock - clocks[0] for clock in clocks)
+        if apart not in known:
+            known.add(apart)
+            yield day
 
 
 def _minutes(reads: Reads, asked: list[ir.Node]) -> list[int]:

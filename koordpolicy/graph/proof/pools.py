@@ -211,7 +211,7 @@ class Pools:
         for pattern in self.reads.patterns:
             yield from (example_of(pattern, repeated) for repeated in (1, 2))
             yield from _as_long(pattern, self._sizes)
-        yield from ("x" * size for size in self._sizes)
+        yield from map(text_of_size, self._sizes)
         yield from (str(number) for number in list(self.reads.integers)[:8])
         yield from self.reads.keys
         yield from self._resources
@@ -220,9 +220,18 @@ class Pools:
         yield from _TEXTS
 
 
+_WORDS: Final = "web-frontend-of-the-shop-"
+
+
+def text_of_size(size: int) -> str:
+    """A text of so many characters that may be a name: words, cut where they end."""
+    text = (_WORDS * (size // len(_WORDS) + 1))[:size]
+    return f"{text[:-1]}s" if text.endswith("-") else text
+
+
 def _is_filler(text: str) -> bool:
-    """Whether a text says nothing but how long it is, or a number."""
-    return not text.strip("x0123456789")
+    """Whether a text has no letter: a number, or what stands between words."""
+    return not any(map(str.isalpha, text))
 
 
 def _resources(reads: Reads) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from koordpolicy.language.cel.walk import children
 MOST_CONSTANTS = 60
 """Constants of one type that are kept: those of the differing parts come first."""
 
-_AFFIXES = frozenset(("startsWith", "endsWith", "contains", "matches", ".matches"))
+_AFFIXES = frozenset(("startsWith", "endsWith", "contains", "split", "matches", ".matches"))
 
 
 @dataclass(slots=True)

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, Final
 
+from koordpolicy.graph.analysis.facts import fact_at
 from koordpolicy.graph.proof.verdict import Records
+from koordpolicy.language.cel.types import Unit
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.cel.values_time import NANOS
 from koordpolicy.language.kinds.forms import MOST_UNITS
@@ -89,6 +91,8 @@ def _steps(records: Records, base: Records) -> Iterator[_Step]:
                 yield _as_usual(root, path, usual)
                 for plain in _plainer(value.get(path)):
                     yield _given(root, path, plain)
+                for everyday in _everyday(root, path, value.get(path)):
+                    yield _given(root, path, everyday)
         elif not isinstance(value, Mapping):
             yield _whole(root, usual)
             if isinstance(value, Timestamp) and isinstance(usual, Timestamp):
@@ -129,6 +133,20 @@ def _given(root: str, path: str, value: Any) -> _Step:
         return {**records, root: {**record, path: value}}
 
     return step
+
+
+def _everyday(root: str, path: str, value: Any) -> Iterator[Any]:
+    """Amounts that clusters have in place of one that is none of them, the likeliest first."""
+    fact = fact_at(root, path)
+    known = _EVERYDAY.get(fact.type.unit) if fact is not None and fact.type.unit is not None else None
+    if known is not None and type(value) is int and value not in known:
+        yield from known
+
+
+_EVERYDAY: Final[Mapping[Unit, tuple[int, ...]]] = {
+    Unit.CPU: (16_000, 8_000, 4_000, 32_000, 2_000, 1_000, 96_000),
+    Unit.BYTES: (64 << 30, 32 << 30, 16 << 30, 8 << 30, 4 << 30, 1 << 30, 512 << 30),
+}
 
 
 def _is_plainer(value: Any, known: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from koordpolicy.language.cel.types import DURATION, DYN, TIMESTAMP, Type, Unit
 from koordpolicy.language.cel.values import Duration, Optional, Timestamp, key_value
 from koordpolicy.language.kinds import BadLiteral, LiteralProblem, literal_value
+from koordpolicy.language.kinds.literals import rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,14 @@ def plain_type(type: Type) -> Type:
 
 
 def expected_value(type: Type, plain: object) -> object:
-    """The run-time value of an expectation; None for nothing. Raises `BadLiteral`."""
-    return None if plain is None else literal_value(plain_type(type), plain)
+    """The run-time value of an expectation; None for nothing. Raises `BadLiteral`, also for a quantity that no value can be."""
+    if plain is None:
+        return None
+    value = literal_value(plain_type(type), plain)
+    problem = rounded(plain_type(type), plain)
+    if problem is not None:
+        raise BadLiteral(problem)
+    return value
 
 
 def tolerance_of(type: Type, plain: object) -> Tolerance:

@@ -5,8 +5,11 @@ from typing import Any, Final
 
 from koordpolicy.diagnostics import Diagnostics, Span
 from koordpolicy.diagnostics.nearest import nearest
+from koordpolicy.graph.analysis.facts import bounds_of, choices_of
 from koordpolicy.graph.neutral import GONE, element
+from koordpolicy.graph.notation import show
 from koordpolicy.language.cel.types import Type
+from koordpolicy.language.cel.values import Duration
 from koordpolicy.language.documents import Document
 from koordpolicy.language.documents.document import Path
 from koordpolicy.language.facts import FACTS, ROOTS, Fact, Group
@@ -58,7 +61,7 @@ class _Reader:
                 )
             elif root.type.record is None:
                 known = GONE if value is None else self.value(root.type, value, here, name)
-                if known is not None:
+                if known is not None and self.can_be(name, "", root.type, known, here, name):
                     said[name, ""] = known
             else:
                 facts = self.record(root.type.record, value, here, name)
@@ -89,11 +92,36 @@ class _Reader:
             return self.record(record, raw, path, name, at)
         if isinstance(declared, Fact):
             known = GONE if raw is None else self.value(declared.type, raw, path, name)
-            return {} if known is None else {at: known}
+            if known is None or not self.can_be(record, at, declared.type, known, path, name):
+                return {}
+            return {at: known}
         self.report(
             self.document.positions.key(path), f"there is no fact `{name}`", _fact(record, at, str(step))
         )
         return {}
+
+    def can_be(self, record: str, at: str, type: Type, known: Any, path: Path, shown: str) -> bool:
+        """Whether a fact can have a value: reported where no reader of objects would let it through."""
+        values = (
+            known.values() if isinstance(known, Mapping) else known if isinstance(known, list) else [known]
+        )
+        while type.params:
+            type = type.params[-1]
+        low, high = bounds_of(record, at, type)
+        choices = choices_of(record, at)
+        for value in values:
+            number = value.ns if isinstance(value, Duration) else value
+            if isinstance(number, int | float) and not isinstance(number, bool) and not low <= number <= high:
+                bound = low if number < low else high
+                end = Duration(bound) if isinstance(value, Duration) else bound
+                why = f"it is at {'least' if number < low else 'most'} `{show(type, end)}`"
+            elif choices and isinstance(value, str) and value not in choices:
+                why = f"it is {_listed(choices)}"
+            else:
+                continue
+            self.report(self.value_place(path), f"`{shown}` is never `{show(type, value)}`", why)
+            return False
+        return True
 
     def value(self, type: Type, raw: Any, path: Path, shown: str) -> Any:
         """A fact's run-time value; None after a finding."""

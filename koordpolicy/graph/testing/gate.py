@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.compiler import Compilation
+from koordpolicy.graph.testing.causes import with_causes
 from koordpolicy.graph.testing.run import Chosen, every_case, run_tests
 from koordpolicy.language.kinds.bundle import PolicyBundleSpec
 
@@ -16,9 +16,7 @@ def with_tests(compilation: Compilation, chosen: Chosen = every_case) -> Compila
     if compilation.graph is None or not tests_required(compilation):
         return compilation
     run = run_tests(compilation.graph, compilation.units, chosen)
-    found = Diagnostics()
-    found.extend(compilation.found)
-    found.extend(run.found)
+    found = with_causes(compilation, run)
     graph = None if found.has_errors else compilation.graph
     return replace(compilation, graph=graph, found=found)
 

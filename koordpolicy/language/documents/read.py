@@ -9,8 +9,14 @@ from koordpolicy.language.documents.quick import quick
 from koordpolicy.language.documents.split import split
 from koordpolicy.language.documents.text import Lines
 from koordpolicy.language.documents.tree import Place
-from koordpolicy.language.documents.unquoted import unquoted
-from koordpolicy.language.documents.wording import RENDER_FIRST, TEMPLATE, explain_fault, template_in
+from koordpolicy.language.documents.unquoted import hidden_end, unquoted, unquoted_key
+from koordpolicy.language.documents.wording import (
+    HIDDEN_END,
+    RENDER_FIRST,
+    TEMPLATE,
+    explain_fault,
+    template_in,
+)
 
 MAX_CHARACTERS = 1_000_000
 """The longest file that is read; a larger one is no policy."""
@@ -137,20 +143,25 @@ def _report(
         if not template_told:
             found.add("KP002", lines.span(start, start + 2), TEMPLATE, help=RENDER_FIRST)
         return True
-    expression = unquoted(text, fault.offset)
-    if expression is not None:
-        stretch = lines.exactly(base + expression.start, base + expression.end)
-        found.add(
-            "KP002",
-            stretch,
-            "YAML cannot read this expression without quotes",
-            help=f"quote it: `{expression.quoted}`",
-            fix=Fix("quote it", stretch, expression.quoted, safe=True),
-        )
-        return template_told
+    for what, find in (("expression", unquoted), ("key", unquoted_key)):
+        taken = find(text, fault.offset)
+        if taken is not None:
+            stretch = lines.exactly(base + taken.start, base + taken.end)
+            found.add(
+                "KP002",
+                stretch,
+                f"YAML cannot read this {what} without quotes",
+                help=f"quote it: `{taken.quoted}`",
+                fix=Fix("quote it", stretch, taken.quoted, safe=True),
+            )
+            return template_told
     notes: tuple[Note, ...] = ()
     if note and fault.context_offset is not None:
         notes = (Note(note, lines.span(base + fault.context_offset, base + fault.context_offset + 1)),)
+    comment = hidden_end(text, fault)
+    if comment is not None:
+        at = base + comment
+        message, help = HIDDEN_END
     found.add("KP002", lines.span(at, at + 1), message, help=help, notes=notes)
     return template_told
 

@@ -25,6 +25,9 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _SPECIAL = re.compile(r"[-+]?\.(inf|Inf|INF)\Z|\.(nan|NaN|NAN)\Z")
 _MAY_MEAN_MORE = frozenset("0123456789+-.tTfFnN~")
 _LONGEST_INT = 250
+_KEPT_DIGITS = 15
+"""Digits that every float keeps."""
+_SHOWN_DIGITS = 40
 
 
 class NotANumberHere(ValueError):
@@ -34,7 +37,7 @@ class NotANumberHere(ValueError):
 def plain(text: str) -> Scalar:
     """The value of a plain scalar without tag.
 
-    Raises `NotANumberHere` for infinities, NaN and integers of hundreds of digits.
+    Raises `NotANumberHere` for infinities, NaN, integers of hundreds of digits, and fractions with more digits than are kept.
     """
     if not text:
         return None
@@ -81,4 +84,12 @@ def _finite(text: str) -> float:
     value = float(text)
     if value in (float("inf"), float("-inf")):
         raise NotANumberHere(f"`{text}` is not a finite number")
+    if len(text) > _KEPT_DIGITS and _digits(text) != _digits(kept := repr(value)):
+        shown = text if len(text) <= _SHOWN_DIGITS else f"{text[:_SHOWN_DIGITS]}..."
+        raise NotANumberHere(f"`{shown}` has more digits than a number keeps: it would be `{kept}`")
     return value
+
+
+def _digits(number: str) -> str:
+    """The digits of a decimal number that tell it from others, whatever its exponent."""
+    return number.lower().partition("e")[0].lstrip("+-").replace(".", "").strip("0")

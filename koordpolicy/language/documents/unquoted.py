@@ -1,17 +1,25 @@
-"""Expressions without quotes that YAML takes apart: where one stands, and how it is quoted."""
+"""What YAML takes apart for want of quotes: expressions, keys with brackets, what `#` hides; and how it is quoted."""
 
 import re
 from dataclasses import dataclass
 from typing import Final
 
+from koordpolicy.language.documents.faults import SyntaxFault
+
 _KEY: Final = re.compile(r"(?<![\w'\"-])(?:cel|condition|expression|where):[ ]+(?=[^\s|>&*#])")
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"\\]*\"")
 _PAIRS: Final = {"}": "{", "]": "[", ")": "("}
+_BRACKETS: Final = re.compile(r"\[[^\[\]{},:\"'\s]*\][^\[\]{},:\"'\s]*(?=:(?:\s|$))")
+_KEY_BEFORE: Final = re.compile(r"[^\[\]{},:\"'\s]+\Z")
+_LONGEST_KEY: Final = 300
+_FLOWS: Final = {"flow mapping": "}", "flow sequence": "]"}
+_PLAIN_OR_QUOTED: Final = re.compile(r"'[^'\r\n]*'|\"(?:[^\"\\\r\n]|\\.)*\"|(?<=[\s])#[^\r\n]*")
+_LONGEST_FLOW: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class Unquoted:
-    """An expression at `start:end` of a text, and the same in quotes."""
+    """An expression or a key at `start:end` of a text, and the same in quotes."""
 
     start: int
     end: int
@@ -36,6 +44,28 @@ def unquoted(text: str, at: int) -> Unquoted | None:
     single = '"' in written or "\\" in written
     quoted = "'" + written.replace("'", "''") + "'" if single else f'"{written}"'
     return Unquoted(first + start, first + end, quoted)
+
+
+def unquoted_key(text: str, at: int) -> Unquoted | None:
+    """The key with brackets within braces, such as `scores[Own].value`, whose first bracket stands at a YAML fault."""
+    bracket = _BRACKETS.match(text, at)
+    before = _KEY_BEFORE.search(text, max(0, at - _LONGEST_KEY), at)
+    if bracket is None or before is None:
+        return None
+    written = text[before.start() : bracket.end()]
+    return Unquoted(before.start(), bracket.end(), f'"{written}"')
+
+
+def hidden_end(text: str, fault: SyntaxFault) -> int | None:
+    """Where a comment begins that has the bracket in it by which a mapping or list within brackets was to end."""
+    end = next((sign for flow, sign in _FLOWS.items() if flow in fault.context), None)
+    start = fault.context_offset
+    if end is None or start is None or fault.offset - start > _LONGEST_FLOW:
+        return None
+    for part in _PLAIN_OR_QUOTED.finditer(text, start, fault.offset):
+        if part.group().startswith("#") and end in part.group():
+            return part.start()
+    return None
 
 
 def _opens(before: str) -> bool:

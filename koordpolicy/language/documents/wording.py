@@ -86,6 +86,11 @@ _CONTEXTS: tuple[tuple[str, str], ...] = (
 
 
 TEMPLATE = "`{{` begins a template, which is not YAML"
+HIDDEN_END = (
+    "`#` begins a comment, which hides the bracket that closes",
+    "close the bracket before it, or quote the text if `#` belongs to it",
+)
+"""Message and help."""
 RENDER_FIRST = "render it first, as `helm template` does, or leave the file out by the bundle's `exclude`"
 
 

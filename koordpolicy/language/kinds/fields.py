@@ -143,13 +143,20 @@ class Whole:
 
     def read(self, raw: object) -> int:
         if isinstance(raw, bool) or not isinstance(raw, int | float):
-            problem = LiteralProblem(f"expected a whole number, found {described(raw)}", wrong_type=True)
+            problem = LiteralProblem(
+                f"expected a whole number, found {described(raw)}", self.advice, wrong_type=True
+            )
             raise refusal(problem)
         if raw != int(raw):
-            raise refusal(LiteralProblem(f"`{raw}` is not a whole number"))
+            raise refusal(LiteralProblem(f"`{raw}` is not a whole number", self.advice))
         if not self.minimum <= raw <= self.maximum:
             raise refusal(LiteralProblem(f"`{raw}` is not between {self.minimum} and {self.maximum}"))
         return int(raw)
+
+    @property
+    def advice(self) -> str:
+        """What to write instead."""
+        return f"write a whole number from {self.minimum:,} to {self.maximum:,}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -280,10 +280,9 @@ def _value(type: Type, literal: Any, resource: str | None) -> object:
     if isinstance(literal, dict):
         entry = type.params[1] if type.name == "map" else DYN
         return {key: _value(entry, item, key) for key, item in literal.items()}
-    if type.unit is Unit.CPU or (type.unit is Unit.AMOUNT and resource == "cpu"):
-        return _scaled(literal, 1000)
-    if type.unit in (Unit.BYTES, Unit.BANDWIDTH, Unit.AMOUNT):
-        return _scaled(literal, 1)
+    units = _units_of(type, resource)
+    if units is not None:
+        return _scaled(literal, units)
     if type.unit is Unit.PERCENT:
         return float(literal.removesuffix("%"))
     if type in (DURATION, TIMESTAMP):
@@ -298,13 +297,48 @@ def _value(type: Type, literal: Any, resource: str | None) -> object:
     return float(literal) if type == DOUBLE else literal
 
 
+def rounded(type: Type, literal: object, resource: str | None = None) -> LiteralProblem | None:
+    """Why a literal that `literal_problem` accepts is not worth what it says: a quantity below the unit, which is rounded up."""
+    if isinstance(literal, list | dict):
+        element = type.params[-1] if type.name in ("list", "map") and type.params else DYN
+        items = literal.items() if isinstance(literal, dict) else enumerate(literal)
+        for step, item in items:
+            problem = rounded(element, item, step if isinstance(step, str) else None)
+            if problem is not None:
+                return replace(problem, path=(step, *problem.path))
+        return None
+    units = _units_of(type, resource)
+    if units is None or isinstance(literal, bool) or not isinstance(literal, int | float | str):
+        return None
+    exact, whole = _exactly(literal, units), _scaled(literal, units)
+    if exact == whole:
+        return None
+    unit = "thousandths of a core" if units > 1 else "bytes" if type.unit is Unit.BYTES else "units"
+    written = f"{whole}m" if units > 1 else str(whole)
+    return LiteralProblem(
+        f"`{literal}` is no whole number of {unit}", f"write `{written}`", replacement=written
+    )
+
+
+def _units_of(type: Type, resource: str | None) -> int | None:
+    """How many units one of a quantity is; None for what is no quantity."""
+    if type.unit is Unit.CPU or (type.unit is Unit.AMOUNT and resource == "cpu"):
+        return 1000
+    return 1 if type.unit in (Unit.BYTES, Unit.BANDWIDTH, Unit.AMOUNT) else None
+
+
 def _scaled(literal: float | str, units: int) -> int:
-    """A quantity times `units`, exact, rounded up."""
+    """A quantity times `units`, rounded up."""
+    return literal * units if isinstance(literal, int) else math.ceil(_exactly(literal, units))
+
+
+def _exactly(literal: float | str, units: int) -> Decimal:
+    """A quantity times `units`."""
     if isinstance(literal, int):
-        return literal * units
+        return Decimal(literal * units)
     text = literal if isinstance(literal, str) else repr(literal)
     if text.endswith("m"):
-        return math.ceil(Decimal(text[:-1]) * units / 1000)
+        return Decimal(text[:-1]) * units / 1000
     found = re.match(r"(.*?)([kKMGTPE]i?)?\Z", text)
     assert found is not None
-    return math.ceil(Decimal(found.group(1)) * _SCALES[found.group(2) or ""] * units)
+    return Decimal(found.group(1)) * _SCALES[found.group(2) or ""] * units

@@ -12,7 +12,7 @@ from koordpolicy.language.cel.types import DYN, Type
 from koordpolicy.language.kinds.fields import Flag, Text
 from koordpolicy.language.kinds.forms import any_of, form_of
 from koordpolicy.language.kinds.literals import LiteralProblem
-from koordpolicy.language.kinds.slots import EXPRESSION, Written, expression, refusal, written
+from koordpolicy.language.kinds.slots import EXPRESSION, Written, expression, misspelt_cel, refusal, written
 from koordpolicy.language.kinds.typenames import TYPE_PATTERN, parse_type
 
 TYPE_NAME = Text(
@@ -80,7 +80,7 @@ class _Declared:
         keys = ("type", "value", "description") + (() if self.constant else ("optional",))
         for key in raw:
             if key not in keys:
-                close = nearest(key, keys)
+                close = nearest(key, keys) or ("cel" if misspelt_cel(raw) else None)
                 shapes = "a value, `{cel: ...}`, or a mapping with " + ", ".join(
                     f"`{known}`" for known in keys
                 )

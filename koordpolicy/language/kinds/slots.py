@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.cel.permitted import Permitted
 from koordpolicy.language.cel.types import BOOL, Type
 from koordpolicy.language.kinds.forms import LiteralForm, any_of, form_of
@@ -157,7 +158,7 @@ EXPRESSION: dict[str, Any] = {
 
 def written(form: LiteralForm, raw: object) -> Written:
     """The value of a slot as written. Raises `PydanticCustomError` of type `policy`."""
-    if isinstance(raw, dict) and (form.entry is None or "cel" in raw):
+    if isinstance(raw, dict) and (form.entry is None or "cel" in raw or misspelt_cel(raw, surely=True)):
         return expression(form, raw)
     problem = form_problem(form, raw)
     if problem:
@@ -168,6 +169,17 @@ def written(form: LiteralForm, raw: object) -> Written:
 def expression(form: LiteralForm, raw: dict[str, Any]) -> Expression:
     """The `{cel: ...}` that stands for a value of `form`. Raises `PydanticCustomError`."""
     if "cel" not in raw:
+        slip = misspelt_cel(raw)
+        if slip is not None:
+            raise refusal(
+                LiteralProblem(
+                    f"unknown key `{slip}`",
+                    "did you mean `cel`? It stands before an expression",
+                    path=(slip,),
+                    replacement="cel",
+                ),
+                code="KP104",
+            )
         problem = form_problem(form, raw)
         assert problem is not None
         raise refusal(problem)
@@ -199,6 +211,20 @@ def expression(form: LiteralForm, raw: dict[str, Any]) -> Expression:
         context = dict(fault.context or {})
         context["path"] = ("cel",)
         raise PydanticCustomError("policy", "{message}", context) from None
+
+
+_FOR_CEL: Final = frozenset(("expression", "expr", "formula"))
+"""What other languages call it."""
+
+
+def misspelt_cel(raw: dict[str, Any], *, surely: bool = False) -> str | None:
+    """The only key of a mapping where it was meant for `cel`; `surely` where nothing else can be meant by it."""
+    if len(raw) != 1:
+        return None
+    (key,) = raw
+    if key.casefold() == "cel":
+        return key
+    return key if not surely and (key in _FOR_CEL or nearest(key, ("cel",))) else None
 
 
 def _cut_off(text: object) -> bool:

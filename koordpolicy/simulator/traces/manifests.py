@@ -16,6 +16,7 @@ from koordpolicy.cluster.event_handlers import EVENT_HANDLERS, EVERY_RESOURCE, h
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.kube import resources
+from koordpolicy.kube.memory.metadata import is_dns_label, is_subdomain
 from koordpolicy.kube.snapshot import FORMAT, SnapshotError, read_snapshot
 from koordpolicy.language.documents import read_manifests
 from koordpolicy.model.node import read_node
@@ -53,6 +54,7 @@ def read_nodes(file: Path) -> list[Json]:
             raise WorkloadError(f"{at}: {error}") from None
         if not name:
             raise WorkloadError(f"{at}: the node has no `metadata.name`")
+        _demand_name(obj, at, resources.NODES.kind)
         nodes.append(obj)
     return nodes
 
@@ -70,6 +72,8 @@ def read_objects(file: Path) -> list[Json]:
         if kind in _BESIDE:
             if not mapping(obj, "metadata").get("name"):
                 raise WorkloadError(f"{at}: the {kind} has no `metadata.name`")
+            _demand_name(obj, at, kind)
+            _demand_namespace(obj, at)
             handler = _HANDLERS.get(kind)
             why = None if handler is None else handle(handler, ClusterObjects(), obj)
             if why is not None:
@@ -85,10 +89,31 @@ def _arrival(obj: Json, at: str) -> Arrival | None:
         raise WorkloadError(f"{at}: {error}") from None
     if not pod.name:
         raise WorkloadError(f"{at}: the pod has no `metadata.name`")
+    _demand_namespace(obj, at)
     if pod.phase in (PHASE_SUCCEEDED, PHASE_FAILED):
         return None
     arrives, runs = (_duration(pod.annotations, name, at) for name in (ARRIVES, RUNS))
     return Arrival(arrives or 0, obj, runs, growth=_growth(pod.annotations, at))
+
+
+def _demand_name(obj: Json, at: str, kind: str) -> None:
+    """Refuse an object by whose name no API server knows one."""
+    name = mapping(obj, "metadata").get("name")
+    can_be = is_dns_label if kind == resources.NAMESPACES.kind else is_subdomain
+    if not can_be(name):
+        raise WorkloadError(
+            f"{at}: metadata.name: `{name}` is no name of a {kind}; write lower-case letters, digits and `-`"
+        )
+
+
+def _demand_namespace(obj: Json, at: str) -> None:
+    """Refuse an object in a namespace that no cluster has: the simulated one makes those that are named."""
+    namespace = mapping(obj, "metadata").get("namespace")
+    if namespace is None or (isinstance(namespace, str) and is_dns_label(namespace)) or namespace == "":
+        return
+    raise WorkloadError(
+        f"{at}: metadata.namespace: `{namespace}` is no name of a namespace; write lower-case letters, digits and `-`"
+    )
 
 
 def _growth(annotations: Mapping[str, str], at: str) -> int:

@@ -18,6 +18,11 @@ def message(method: str, **params: object) -> bytes:
 
 
 HELLO = message("initialize", processId=None, rootUri=None, capabilities={})
+BEFORE_ALL = message(
+    "textDocument/completion",
+    textDocument={"uri": "file:///tmp/a.yaml"},
+    position={"line": -1, "character": 0},
+)
 LONG = message("a/b", text="x" * (60 << 20))
 
 ENDS = {
@@ -56,15 +61,16 @@ def test_passes_over_what_is_too_long() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "code", "log"),
+    ("said", "code", "answers", "log"),
     [
-        (ENDS["more than there is"], 2, "`Content-Length: 99999999999999` is no length of a message"),
-        (ENDS["below zero"], 2, "`Content-Length: -5` is no length of a message"),
-        (LONG, 0, "is passed over"),
+        (ENDS["more than there is"], 2, 1, "`Content-Length: 99999999999999` is no length of a message"),
+        (ENDS["below zero"], 2, 1, "`Content-Length: -5` is no length of a message"),
+        (LONG, 0, 2, "is passed over"),
+        (BEFORE_ALL, 0, 3, "Unable to deserialize message (`--log-file` keeps all of it)"),
     ],
-    ids=["huge", "negative", "long"],
+    ids=["huge", "negative", "long", "a line below zero"],
 )
-def test_the_server_answers_and_ends(said: bytes, code: int, log: str) -> None:
+def test_the_server_answers_and_ends(said: bytes, code: int, answers: int, log: str) -> None:
     """A real process; what went before is answered, and what follows a message that is only too long."""
     done = subprocess.run(
         [sys.executable, "-m", "koordpolicy.cli", "lsp"],
@@ -76,4 +82,4 @@ def test_the_server_answers_and_ends(said: bytes, code: int, log: str) -> None:
     assert done.returncode == code, done.stderr
     assert log in done.stderr.decode()
     assert b"Traceback" not in done.stderr
-    assert done.stdout.count(b"Content-Length:") == (2 if code == 0 else 1)
+    assert done.stdout.count(b"Content-Length:") == answers

@@ -28,6 +28,7 @@ FACTS = (
         ("KP24", ("KP204", "KP301"), "KP204"),
         ("qs", ("qos", "band"), "qos"),
         ("MATCH", ("match",), "match"),
+        ("marg", ("threshold", "margin"), "margin"),
     ],
 )
 def test_a_slip_finds_what_was_meant(name: str, candidates: tuple[str, ...], meant: str) -> None:
@@ -39,6 +40,8 @@ def test_a_slip_finds_what_was_meant(name: str, candidates: tuple[str, ...], mea
     [
         ("colour", ("target", "minimum")),
         ("ab", ("xy", "abcd")),
+        ("marg", ("margin", "margrave")),
+        ("int", ("interval",)),
         ("x", ("y", "z")),
         ("xy", ("yx1", "zz")),
         ("", ("a",)),
@@ -97,6 +100,15 @@ def test_agrees_with_the_definition(name: str, candidates: list[str]) -> None:
     ]
     close = [one for one in close if one[0] <= allowed and one[0] < len(word)]
     same = [place for place, c in enumerate(candidates) if c != name and word and plain(c) == word]
+    longer = [
+        candidate
+        for candidate in candidates
+        if candidate != name
+        and plain(candidate).startswith(word)
+        and max(3, len(plain(candidate)) / 2) <= len(word)
+    ]
     if name and (same or close):
         expected = candidates[same[0] if same else min(close)[-1]]
+    elif name and len(longer) == 1:
+        expected = longer[0]
     assert nearest(name, candidates) == expected

@@ -3,6 +3,7 @@
 import pytest
 
 from koordpolicy.graph import Compiler, Layer
+from koordpolicy.graph.passes import conflicts
 from tests.unit.graph.policies_text import BUNDLE, codes, compiled, document
 
 TARGET = "  target: {cel: node.capacity.cpu}\n"
@@ -119,6 +120,29 @@ def test_a_conflict_shows_an_input_on_which_both_apply() -> None:
     )
     (found,) = compiled(first, second).found
     assert found.notes[1].message == "both apply to: node.labels[gpu] = any, node.labels[pool] = x"
+
+
+NAMES = [
+    suppress("a", """match: {condition: "node.name.startsWith('a')"}""", target="  target: 1\n"),
+    suppress("b", """match: {condition: "node.name.endsWith('b')"}""", target="  target: 2\n"),
+    suppress("c", """match: {condition: "node.name.contains('c')"}""", target="  target: 3\n"),
+]
+
+
+def test_pairs_that_are_not_asked_about_are_told_in_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conflicts, "MAX_ASKED", 1)
+    tie, open_ = compiled(*NAMES).found
+    assert (tie.code, open_.code) == ("KP301", "KP313")
+    assert open_.message == "`CPUSuppress/c` and `CPUSuppress/a` may both decide `CPUSuppress.target`"
+    assert open_.notes[-1].message == "so it is of 1 more, such as `CPUSuppress/b` and `CPUSuppress/c`"
+
+
+def test_pairs_that_are_not_looked_at_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conflicts, "MAX_PAIRS", 1)
+    found = [one for one in compiled(*NAMES).found if one.code == "KP313"]
+    assert [one.message for one in found] == [
+        "`CPUSuppress.target` has 3 rules, too many to look at all pairs of them"
+    ]
 
 
 def test_a_pack_may_be_overridden_without_a_finding() -> None:

@@ -48,9 +48,31 @@ def check_literals(context: Context, call: ir.Call, function: Function, overload
     try:
         guarded(lambda: overload.implementation(*values))
     except CelError as error:
-        return context.fail("KP209", error.message, shown.start, shown.end, _instead(function.name, shown))
+        help = _instead(function.name, shown) if at is None else _of_pattern(error.message)
+        return context.fail("KP209", error.message, shown.start, shown.end, help)
     _warn_if_odd(context, function.name, shown)
     return call
+
+
+def _of_pattern(problem: str) -> str:
+    """What to do about a regular expression that is none."""
+    return next((help for part, help in _PATTERN_HELP.items() if part in problem), _PATTERN_SYNTAX)
+
+
+_PATTERN_SYNTAX = (
+    "patterns are RE2's; a character that means something in them is written as itself after `\\\\`"
+)
+_PATTERN_HELP = {
+    "missing ]": "close the class of characters with `]`, or write `\\\\[` for the bracket itself",
+    "missing )": "close the group with `)`, or write `\\\\(` for the parenthesis itself",
+    "unexpected )": "open the group with `(`, or write `\\\\)` for the parenthesis itself",
+    "repetition": "put what is repeated before the `*`, `+`, `?` or `{n}`, or write `\\\\` before the sign itself",
+    "perl operator": "RE2 cannot look ahead, look back or name groups so: write two tests joined by `&&`",
+    "trailing \\": "write `\\\\\\\\` for the character itself: in a text each `\\` stands twice",
+    "escape sequence": "leave the `\\` out, or write a class such as `[0-9]`",
+    "class range": "write the lower end of the range first, such as `[a-z]`",
+}
+"""Help by a part of the problem."""
 
 
 def _instead(name: str, argument: ir.Node) -> str | None:

@@ -138,7 +138,13 @@ def _divides_by_zero(context: Context, node: ast.CallExpr, divisor: ir.Node, alw
     fails = always or divisor.type.name != "double"
     if not (context.environment.literal_checks and fails and is_zero(divisor, any_unit=True)):
         return False
-    context.fail("KP212", f"`{context.text(node)}` divides by zero", divisor.start, divisor.end)
+    context.fail(
+        "KP212",
+        f"`{context.text(node)}` divides by zero",
+        divisor.start,
+        divisor.end,
+        "write the divisor that was meant; one that may be 0 is tested first: `d == 0 ? 0 : n / d`",
+    )
     return True
 
 

@@ -25,7 +25,8 @@ from koordpolicy.language.cel.failing.calls import (
 from koordpolicy.language.cel.failing.causes import FailureCause, PossibleFailure
 from koordpolicy.language.cel.failing.keys import Keys
 from koordpolicy.language.cel.failing.known import NOTHING, Atom, Known
-from koordpolicy.language.cel.failing.ranges import FITS, INT, UINT, Ranges, raw
+from koordpolicy.language.cel.failing.ranges import FITS, INT, UINT, Ranges, is_by_much, raw
+from koordpolicy.language.cel.failing.times import MEASURED_TIMES
 from koordpolicy.language.cel.ir_walk import inline_binds, rewrite, walk
 from koordpolicy.language.cel.library import FUNCTIONS, OVERLOADS
 from koordpolicy.language.cel.library.formatting import check_format
@@ -57,6 +58,9 @@ class Presence(Protocol):
 
     def roots_of(self, root: str, texts: Collection[str]) -> Collection[str]:
         """The roots that are there where another one is one of these texts."""
+
+    def never_negative(self, record: str, path: str) -> bool:
+        """Whether a number of a record is never below zero."""
 
 
 Given = tuple[ir.Node, bool]
@@ -104,7 +108,7 @@ class _Analysis:
 
     def __init__(self, presence: Presence, *, bounded: bool) -> None:
         self.keys = Keys()
-        self.ranges = Ranges(self.keys, bounded=bounded)
+        self.ranges = Ranges(self.keys, bounded=bounded, never_negative=presence.never_negative)
         self.assume = Assumptions(self.keys, self.ranges, self.atom, presence.roots_of)
         self._presence = presence
         self._bounded = bounded
@@ -376,7 +380,8 @@ class _Analysis:
         if overload in OVERFLOWING:
             return None if self._fits(node, known) else FailureCause.OVERFLOW
         if overload in OVER_TIME:
-            return None if self._bounded and not _fails_for_sure(node) else FailureCause.OVERFLOW
+            fits = self._bounded and not _fails_for_sure(node) and self._fits_time(node, known)
+            return None if fits else FailureCause.OVERFLOW
         if is_total(node):
             return None
         if overload == "value(optional_type(T))":
@@ -422,13 +427,23 @@ class _Analysis:
         if name in ("int", "uint", "millicores", "bytesOf"):
             return self._within(operands[0], node.type.name)
         # What a cluster has, and what is made of it, does not come near the bounds; what a text says may.
-        tame = self._bounded and all(max(abs(low), abs(high)) < _TAME for low, high in operands)
+        tame = self._bounded and not is_by_much(node)
+        tame = tame and all(max(abs(low), abs(high)) < _TAME for low, high in operands)
         constant = all(isinstance(arg, ir.Const) for arg in node.args)
         return (tame and not constant) or self._within(raw(node, operands), node.type.name)
+
+    def _fits_time(self, node: ir.Call, known: Known) -> bool:
+        """Whether a time that is made of others can be held."""
+        if node.type.name not in MEASURED_TIMES or len(node.args) != 2:
+            return True
+        return self._within(raw(node, self._operands(node, known)), node.type.name)
 
     @staticmethod
     def _within(found: tuple[float, float], kind: str) -> bool:
         low, high = found
+        if kind in MEASURED_TIMES:
+            least, most = MEASURED_TIMES[kind]
+            return least <= low and high <= most
         if kind == "uint":
             return low >= 0 and high < UINT[1]
         return low > -FITS and high < FITS

@@ -8,6 +8,7 @@ from koordpolicy.language.cel.failing.keys import Keys
 from koordpolicy.language.cel.failing.known import Atom, Known
 from koordpolicy.language.cel.failing.ranges import Ranges, above, below
 from koordpolicy.language.cel.failing.texts import conversions_after
+from koordpolicy.language.cel.failing.times import MEASURED_TIMES
 from koordpolicy.language.cel.types import BOOL
 from koordpolicy.language.cel.values import NONE, Optional
 from koordpolicy.language.cel.walk import strict_children
@@ -210,7 +211,8 @@ class Assumptions:
         if operator in ("_==_", "_!=_"):
             known = self._equal(left, right, known, equal=operator == "_==_")
             known = self._equal(right, left, known, equal=operator == "_==_")
-        if not (left.type.is_number and right.type.is_number) or operator == "_!=_":
+        times = left.type.name == right.type.name and left.type.name in MEASURED_TIMES
+        if (not times and not (left.type.is_number and right.type.is_number)) or operator == "_!=_":
             return known
         if not sure and operator != "_==_" and "double" in (left.type.name, right.type.name):
             return known
@@ -219,6 +221,8 @@ class Assumptions:
 
     def _ordered(self, operator: str, node: ir.Node, other: ir.Node, known: Known) -> Known:
         low, high = self._ranges.of(other, known)
+        if node.type.name in MEASURED_TIMES:  # a nanosecond is less than doubles tell apart
+            operator = {"_<_": "_<=_", "_>_": "_>=_"}.get(operator, operator)
         whole = node.type.name != "double"
         match operator:
             case "_==_":
@@ -240,7 +244,8 @@ class Assumptions:
     def _between(self, node: ir.Node, low: float, high: float, known: Known) -> Known:
         least, most = self._ranges.of(node, known)
         if max(low, least) > min(high, most):
-            return Known(impossible=True)
+            # Of times no more is known than what is usual.
+            return known if node.type.name in MEASURED_TIMES else Known(impossible=True)
         known = known.within(self._keys.of(node), low, high)
         # What is true of a whole number is true of it as a double.
         if isinstance(node, ir.Call) and node.overload in ("double(int)", "percent(int)", "double(uint)"):

@@ -1,5 +1,6 @@
 """Explanations in words, kept as golden files; all of them fit the terminal."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,6 +104,20 @@ def test_everything_that_is_declared_can_be_described() -> None:
         assert text is not None
         assert text.startswith(name.partition("(")[0])
         fits(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("node.usage.prd.cpu", "node.usage.prod.cpu"),
+        ("CPUSuppress.taget", "CPUSuppress.target"),
+        ("Overcomit", "Overcommit"),
+        ("startWith", "startsWith"),
+    ],
+)
+def test_what_was_meant_is_named(name: str, meant: str, policies: RuleGraph) -> None:
+    with pytest.raises(UnknownDecision, match=rf"did you mean `{re.escape(meant)}`\?"):
+        describe_subject(policies, name)
 
 
 @pytest.mark.parametrize("name", ["nothing", "node.nothing", "CPUSuppress.target"])

@@ -13,6 +13,7 @@ CASES = [
     ("now.getMonth() == 11 && now.getDate() == 25", "2026-12-25T00:00:00Z"),
     ("now.getHours('Europe/Berlin') >= 22", "2026-01-01T21:00:00Z"),
     ("now.getHours('Europe/Berlin') != now.getHours('Africa/Lagos')", "2026-03-30T00:00:00Z"),
+    ("(now.getHours('Europe/Berlin') < 6) != (now.getHours('Europe/Paris') < 6)", "1979-09-05T04:00:00Z"),
     ("now.getHours() * 60 + now.getMinutes() >= 1350", "2026-01-01T22:30:00Z"),
     ("now.getDayOfWeek() == 5 && now.getDate() == 13", "2026-02-13T00:00:00Z"),
     ("now.getMonth() == 1 && now.getDate() == 29", "2028-02-29T00:00:00Z"),

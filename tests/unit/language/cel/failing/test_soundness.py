@@ -31,6 +31,9 @@ class AnythingMayBeMissing:
     def roots_of(self, root: str, texts: Collection[str]) -> Collection[str]:
         return ()
 
+    def never_negative(self, record: str, path: str) -> bool:
+        return False
+
 
 def errors_of(one: Checked) -> Iterator[CelError]:
     """How its evaluations end that end in an error."""
