@@ -126,9 +126,8 @@ class _Causes:
         found = self._within((code,), spans)
         named = {word for pair in _QUOTED.findall(error.message) for word in pair if word}
         named |= {word for word in (error.message.partition(": ")[2],) if word}
-        return next(
-            (one for one in found if any(word in one.message for word in named)), (found or [None])[0]
-        )
+        likely = [one for one in found if any(word in one.message for word in named)]
+        return next(iter((*likely, *found)), None)
 
     def _within(self, codes: tuple[str, ...], spans: list[Span]) -> list[Diagnostic]:
         return [
