@@ -39,7 +39,7 @@ BATCH = document(
 RULE = document(
     "AdmissionRule",
     "r",
-    "  require: {cel: pod.active && pod.kubernetesQoS == 'Burstable' && operation == 'CREATE'}\n  message: {cel: operation}\n",
+    "  require: {cel: pod.active && pod.kubernetesQoS == 'Burstable' && operation == 'CREATE'}\n  message: {cel: pod.name}\n",
 )
 
 
