@@ -1,4 +1,4 @@
-"""`koordpolicy explain`: a diagnostic code, a decision, a kind, a fact, a function, where a pod goes, or what admission makes of it."""
+"""`koordpolicy explain`: a diagnostic code, a decision, a kind, a fact, a function, where a pod or a gang goes, or what admission makes of it."""
 
 import argparse
 import re
@@ -42,6 +42,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         if what == "pod":
             pods = import_module("koordpolicy.cli.explain_pod")
             return int(pods.explain_pod(arguments, terminal))
+        if what == "gang":
+            gangs = import_module("koordpolicy.cli.explain_gang")
+            return int(gangs.explain_gang(arguments, terminal))
         return _explain_record(arguments, terminal)
     if what == "pod" and arguments.filename:
         admissions = import_module("koordpolicy.cli.explain_admission")
@@ -78,7 +81,7 @@ def _explain_record(arguments: argparse.Namespace, terminal: Terminal) -> int:
         facts = records.recorded(graph, name, arguments, terminal)
         graph = graph.at(facts.at if arguments.at is None else moment_of(arguments.at))
     except UnknownDecision as error:
-        raise CannotRunError(f"{error}; a name stands after `pod` or a decision") from None
+        raise CannotRunError(f"{error}; a name stands after `pod`, `gang` or a decision") from None
     if arguments.output == "json":
         terminal.print(json_text([_answer(graph, name, facts.records)], indent=2))
     else:

@@ -1,7 +1,7 @@
 """`koordpolicy explain pod`: where a pod goes and why, or what would help it, on a cluster or a picture of one."""
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import PODS, Resource
 from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.manager.webhooks.rehearsal import PictureObjects, Rehearsal, RehearsedAdmission
-from koordpolicy.model.pod import Pod, read_pod
+from koordpolicy.model.pod import Pod, PodKey, read_pod
 from koordpolicy.model.reading import mapping
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.scheduler import PodDecision
@@ -92,17 +92,11 @@ def _found(policies: Policies, cluster: Snapshot, pod: Pod, top: int, terminal: 
     if profile != wanted:
         reason = f"the policies have no profile `{wanted}`" if wanted else "the pod names no scheduler"
         terminal.say(f"{reason}; `{profile}` is asked instead")
-    scheduler = Scheduler(graph, lambda: cluster.taken, profile=profile, explained=top)
-
-    def objects(resource: Resource) -> Iterator[Object]:
-        # In the order in which a server lists them, since the first of equal nodes is taken.
-        for obj in sorted(cluster.of(resource), key=_key):
-            # It is asked of as if it came anew; one that waits may be promised a node already.
-            if not (pod.node_name and resource is PODS and _key(obj) == pod.key):
-                yield obj
-
-    for resource, obj, why in replay(objects, scheduler, WATCHED):
-        terminal.say(f"{resource} {'/'.join(_key(obj))} is unreadable: {why.reason}")
+    # It is asked of as if it came anew; one that waits may be promised a node already.
+    without = pod.key if pod.node_name else None
+    scheduler = scheduler_of_picture(
+        policies, cluster, profile, top, objects_by_key(cluster, without), terminal
+    )
     spec = {key: value for key, value in mapping(pod.raw, "spec").items() if key != "nodeName"}
     free = replace(pod, node_name="", raw={**pod.raw, "spec": spec}) if pod.node_name else pod
     decision = scheduler.framework.rehearse(free)
@@ -114,6 +108,30 @@ def _found(policies: Policies, cluster: Snapshot, pod: Pod, top: int, terminal: 
         waiting = claims_of(view, scheduler.cache.state.volumes).waiting
         claims = tuple(claim.name for claim in waiting if claim.selected_node == decision.node)
     return ExplainedPod(pod, pod.node_name, profile, decision, table, policies, gates, claims)
+
+
+Objects = Callable[[Resource], Iterator[Object]]
+
+
+def objects_by_key(cluster: Snapshot, without: PodKey | None = None) -> Objects:
+    """The objects of a picture in the order in which a server lists them, since the first of equal nodes is taken; but for a pod."""
+
+    def objects(resource: Resource) -> Iterator[Object]:
+        for obj in sorted(cluster.of(resource), key=_key):
+            if without is None or resource is not PODS or _key(obj) != without:
+                yield obj
+
+    return objects
+
+
+def scheduler_of_picture(
+    policies: Policies, cluster: Snapshot, profile: str, top: int, objects: Objects, terminal: Terminal
+) -> Scheduler:
+    """A scheduler that knows a picture of a cluster. What cannot be read of it is told."""
+    scheduler = Scheduler(policies.graph, lambda: cluster.taken, profile=profile, explained=top)
+    for resource, obj, why in replay(objects, scheduler, WATCHED):
+        terminal.say(f"{resource} {'/'.join(_key(obj))} is unreadable: {why.reason}")
+    return scheduler
 
 
 def _pod(cluster: Snapshot, name: str) -> Pod:

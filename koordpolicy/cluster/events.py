@@ -19,6 +19,7 @@ class Event(Enum):
     NAMESPACE_CHANGED = auto()
     VOLUMES_CHANGED = auto()
     NETWORK_CHANGED = auto()
+    POD_GROUP_CHANGED = auto()
 
 
 EVERY_EVENT = frozenset(Event)

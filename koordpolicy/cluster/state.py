@@ -12,6 +12,7 @@ from koordpolicy.cluster.domains import Topology
 from koordpolicy.cluster.images import NodeImages
 from koordpolicy.cluster.label_sets import PodLabelSets
 from koordpolicy.cluster.network import ClusterNetwork
+from koordpolicy.cluster.pod_groups import PodGroups
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.ports import UsedPorts
 from koordpolicy.cluster.terms import TermBook
@@ -41,8 +42,8 @@ class ClusterState(ZonesAndDevices):
     """
 
     __slots__ = (
-        "apart", "budgets", "images", "label_sets", "namespaces", "near", "network", "ports", "topology", "undo", "volumes",
-        "wishes", "workloads",
+        "apart", "budgets", "images", "label_sets", "namespaces", "near", "network", "pod_groups", "ports", "topology",
+        "undo", "volumes", "wishes", "workloads",
     )  # fmt: skip
 
     def __init__(self, undo: UndoLog | None = None) -> None:
@@ -60,6 +61,7 @@ class ClusterState(ZonesAndDevices):
         self.images = NodeImages()
         self.volumes = Volumes(self.undo)
         self.workloads = Workloads()
+        self.pod_groups = PodGroups()
 
     def again(self) -> "ClusterState":
         """The same without nodes and pods, which are to come anew."""
@@ -72,6 +74,7 @@ class ClusterState(ZonesAndDevices):
         found.network = self.network.again()
         found.volumes = self.volumes.again()
         found.workloads = self.workloads
+        found.pod_groups = self.pod_groups
         return found
 
     # --- what stands by itself ------------------------------------------------------------------

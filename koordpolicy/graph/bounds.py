@@ -215,6 +215,8 @@ RANGES: tuple[Range, ...] = (
     _time("ProfileReconciliation", "againAfter", "no time is shorter than none", low_fits=True),
     _time("QuotaProfile", "interval", "the manager would do nothing else"),
     _time("QuotaProfile", "retryAfter", "no pause is shorter than none", low_fits=True),
+    _time("GangScheduling", "waitingTime", "no time is shorter than none", low_fits=True),
+    _time("GangScheduling", "phases.retryAfter", "no pause is shorter than none", low_fits=True),
     *(
         _time("SchedulingProfile", field, "no time is shorter than none", low_fits=True)
         for field in (

@@ -45,17 +45,19 @@ class BindingCycles:
         self._ledger = ledger
         self._waitlist = waitlist
         self._site = site
-        self._reservations = Reservations(
-            ledger, lambda: self._framework.cache.state, site.clock, self._reconsider
-        )
+        self._reservations = Reservations(ledger, lambda: self._framework, site.clock, self._reconsider)
         self._asked_again: dict[PodKey, set[str]] = {}
         """The pods that wait for a permit and are to be asked about again, by the filters concerned."""
         self._ended: deque[tuple[PodDecision, Pod, Account | None]] = deque()
         """The decisions on pods that waited for a permit; one that placed its pod with the account that must still be."""
         self._gated: dict[PodKey, Refusals] = {}
         """The pods before a gate, with whose it is."""
+        self._gate_told: dict[PodKey, PodDecision] = {}
+        """What is to be told of such pods yet: not of one whose gate opens before."""
         self.on_news: Callable[[], None] = lambda: None
         """Hears when a pod may be due for a reason other than an event."""
+        self.jobs: Final = self._reservations.jobs
+        """The plugins that look after pods that go together."""
 
     def begin(self, framework: Framework) -> None:
         """Go on by a profile from now on; who waits for a permit is asked about again."""
@@ -76,10 +78,10 @@ class BindingCycles:
 
     def gate(self, view: PodView) -> bool:
         """Whether a pod is to stay out of the queue; it is told why, if that is new."""
-        if not self._reservations.gates:
-            return False
         key = view.pod.key
-        before = self._gated.pop(key, None)
+        before = self._gated.pop(key, None) if self._gated else None
+        if not self._reservations.gates(view):
+            return False
         try:
             refused = self._reservations.gate(self._framework.cycle(view))
         except CycleProblem:
@@ -92,19 +94,29 @@ class BindingCycles:
             found = PodDecision(
                 key, view.pod.uid, "", nodes, 0, remark=why, digest=self._framework.profile.digest
             )
-            self._waitlist.last[key] = found
+            self._waitlist.last[key] = self._gate_told[key] = found
             self._ended.append((found, view.pod, None))
         return True
 
     def _try_gates(self, filters: Collection[str], pods: Collection[PodKey]) -> None:
         """Ask about pods again that are before the gates of these filters (none: all)."""
-        for key, refused in list(self._gated.items()):
-            if (not filters or refused.filter in filters) and (not pods or key in pods):
+        for key in list(pods or self._gated):
+            refused = self._gated.get(key)
+            if refused is not None and (not filters or refused.filter in filters):
                 view = self._waitlist.pods.get(key)
                 if view is None:
                     del self._gated[key]
                 else:
                     self._waitlist.enter(view)
+
+    def is_free(self, key: PodKey) -> bool:
+        """Whether a pod that waits may be tried: it is before no gate but those of plugins that say who is next."""
+        refused = self._gated.get(key)
+        return refused is None or refused.filter in self.jobs.names()
+
+    def passed(self, key: PodKey) -> None:
+        """A pod is tried that may have been before a gate."""
+        self._gated.pop(key, None)
 
     # --- on the way -----------------------------------------------------------------------------
 
@@ -120,7 +132,7 @@ class BindingCycles:
                 decision = replace(decision, claims=claims_of(account))
             self._ledger.decided(account, decision)
             self._place(account)
-            refused, until = self._reservations.permit(cycle, account)
+            refused, until, _ = self._reservations.permit(cycle, account)
         if refused is not None:
             return self._refuse(account, decision, refused)
         self._waitlist.leave(decision.pod, keeping_attempts=until is not None)
@@ -193,6 +205,8 @@ class BindingCycles:
 
     def heard(self, event: Event) -> None:
         """Something happened that may let a pod go that waits for a permit, or before a gate."""
+        if event is Event.POD_GROUP_CHANGED and self.jobs.present:
+            self.jobs.heard()
         gates, permits = self._reservations.gate_events, self._reservations.events
         if gates and event in gates:
             self._try_gates((), ())
@@ -211,9 +225,17 @@ class BindingCycles:
             self._ask_again()
         while self._ended:
             decision, pod, account = self._ended.popleft()
+            if self._gate_told.get(pod.key) is decision:
+                del self._gate_told[pod.key]
+                if pod.key not in self._gated:
+                    continue
             if account is None or self._ledger.get(pod.key) is account:
                 return decision, pod
         return None
+
+    def told(self, decision: PodDecision, pod: Pod) -> None:
+        """A decision is made already, and is told when it is its turn."""
+        self._ended.append((decision, pod, self._ledger.get(pod.key) if decision.placed else None))
 
     def next_time(self) -> int | None:
         """When the next one ends by time alone."""
@@ -229,9 +251,11 @@ class BindingCycles:
 
     def _reconsider(self, filters: Collection[str], pods: Sequence[PodKey]) -> None:
         """Ask these filters (none: all) again about these pods (none: all) that they hold up."""
-        for key, account in self._ledger.waiting.items():
-            asked = [name for name in account.permits if not filters or name in filters]
-            if asked and (not pods or key in pods):
+        waiting = self._ledger.waiting
+        for key in pods or waiting:
+            account = waiting.get(key)
+            asked = [name for name in account.permits if not filters or name in filters] if account else []
+            if asked:
                 self._asked_again.setdefault(key, set()).update(asked)
         if filters:
             self._try_gates(filters, pods)
@@ -250,9 +274,9 @@ class BindingCycles:
             view = account.view
             try:
                 cycle = self._by(account.decision).cycle(view)
-                refused, until = self._reservations.permit(cycle, account, names)
+                refused, until, unheard = self._reservations.permit(cycle, account, names)
                 if refused is not None:
-                    self._end_wait(account, account.decision, refused)
+                    self._end_wait(account, account.decision, refused, unheard=unheard)
                 elif until is None:
                     self._bind(account, cycle)
                     self._ended.append((account.decision, view.pod, account))
@@ -270,10 +294,13 @@ class BindingCycles:
                 self.take_back(account)
                 self._waitlist.again(account.view)
 
-    def _end_wait(self, account: Account, decision: PodDecision, refused: Refusals) -> None:
+    def _end_wait(
+        self, account: Account, decision: PodDecision, refused: Refusals, *, unheard: bool = False
+    ) -> None:
         """A pod that waited for a permit does not get it."""
         found = self._refuse(account, decision, refused)
-        self._site.happened(Event.POD_GONE, account.node)
+        if not unheard:
+            self._site.happened(Event.POD_GONE, account.node)
         self._ended.append((found, account.view.pod, None))
 
     def _refuse(self, account: Account, decision: PodDecision, refused: Refusals) -> PodDecision:

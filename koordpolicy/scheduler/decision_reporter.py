@@ -36,7 +36,7 @@ class Audience:
 
 class DecisionReporter:
     """Tells of the decisions by one profile. `graph` gives the revision of a digest as far as it decides here, else the one that
-    does; `log` writes some of them down.
+    does; `log` writes some of them down. `keeps_gangs` says whether pods of gangs are placed together.
     """
 
     def __init__(
@@ -45,8 +45,10 @@ class DecisionReporter:
         graph: Callable[[str], RuleGraph],
         profile: str,
         log: PlacementLog | None = None,
+        keeps_gangs: Callable[[], bool] = lambda: False,
     ) -> None:
         self._audience = audience
+        self._keeps_gangs = keeps_gangs
         self._graph = graph
         self._profile = profile
         self._log = log
@@ -71,7 +73,7 @@ class DecisionReporter:
         if result == "scheduled":
             message = f"Successfully assigned {'/'.join(decision.pod)} to {decision.node}"
             recorder.record(about, _SCHEDULED, message, action="Binding")
-            lacking = not_enforced(settled.pod, self._graph(decision.digest))
+            lacking = not_enforced(settled.pod, self._graph(decision.digest), gangs=self._keeps_gangs())
             if lacking:
                 message = f"Placed without what is not yet enforced: {', '.join(lacking)}"
                 recorder.record(about, "NotEnforced", message, type="Warning", action="Scheduling")

@@ -141,6 +141,11 @@ class Framework:
             return None, self.problem(pod, problem)
         return evaluation, decision
 
+    def kept_back(self, view: PodView, refused: Refusals) -> tuple[None, PodDecision]:
+        """A decision on a pod that is not tried now: no node was looked at."""
+        pod, nodes = view.pod, len(self.cache)
+        return None, PodDecision(pod.key, pod.uid, "", nodes, 0, (refused,), digest=self.profile.digest)
+
     def without_node(self, cycle: Cycle, evaluation: Evaluation, decision: PodDecision) -> PodDecision:
         """A decision on a pod that found no node: who goes for it, or what would help, or who else is to decide."""
         shard = self._shard

@@ -26,13 +26,14 @@ from koordpolicy.model.protocol import (
     SCHEDULING_HINT,
 )
 
+_GANG: Final = "a place together with its gang"
 _LABELS: Final = (
-    (POD_GROUP, "a place together with its gang"),
-    (POD_GROUP_NAME, "a place together with its gang"),
+    (POD_GROUP, _GANG),
+    (POD_GROUP_NAME, _GANG),
     (QUOTA_NAME, "the limits of its quota"),
 )
 _ANNOTATIONS: Final = (
-    (GANG_NAME, "a place together with its gang"),
+    (GANG_NAME, _GANG),
     (RESERVATION_AFFINITY, "a place in a reservation"),
     (NUMA_TOPOLOGY_SPEC, "its NUMA topology"),
     (RESOURCE_SPEC, "its way of binding CPUs"),
@@ -51,19 +52,19 @@ def _devices_among(names: frozenset[str]) -> tuple[str, ...]:
     return tuple(name for name in sorted(names) if name.startswith(_DEVICES))
 
 
-def not_enforced(pod: Pod, graph: RuleGraph) -> tuple[str, ...]:
-    """What a pod is placed without, in phrases that name where it asks for it."""
-    return tuple(_each(pod, graph))
+def not_enforced(pod: Pod, graph: RuleGraph, *, gangs: bool = False) -> tuple[str, ...]:
+    """What a pod is placed without, in phrases that name where it asks for it. `gangs` says that gangs are kept together."""
+    return tuple(_each(pod, graph, gangs=gangs))
 
 
-def _each(pod: Pod, graph: RuleGraph) -> Iterator[str]:
+def _each(pod: Pod, graph: RuleGraph, *, gangs: bool) -> Iterator[str]:
     says_something = not (_KEYS.isdisjoint(pod.labels) and _KEYS.isdisjoint(pod.annotations))
     if says_something:  # as few pods do
         for key, what in _LABELS:
-            if pod.labels.get(key):
+            if pod.labels.get(key) and not (gangs and what is _GANG):
                 yield f"{what} (label {key})"
         for key, what in _ANNOTATIONS:
-            if pod.annotations.get(key):
+            if pod.annotations.get(key) and not (gangs and what is _GANG):
                 yield f"{what} (annotation {key})"
     asked = frozenset().union(*[one.requests for one in (*pod.containers, *pod.init_containers)])
     for name in _devices_among(asked):

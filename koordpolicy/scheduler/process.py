@@ -21,6 +21,7 @@ from koordpolicy.runtime.http.serving import Endpoint, serve
 from koordpolicy.runtime.policies.gating import RolloutStage
 from koordpolicy.runtime.policies.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
+from koordpolicy.runtime.workqueue import WorkQueue
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.decision_log import PlacementLog
@@ -32,6 +33,7 @@ from koordpolicy.scheduler.extender.server import MEMORY, ExtenderServer, limits
 from koordpolicy.scheduler.extender.steps import OWN, restricted_to
 from koordpolicy.scheduler.loop import IN_FLIGHT, SchedulingLoop
 from koordpolicy.scheduler.network_status import NetworkStatus
+from koordpolicy.scheduler.pod_group_status import PodGroupStatus
 from koordpolicy.scheduler.profile import ProfileError
 from koordpolicy.scheduler.role import Role
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Ahead, OnDecided, Scheduler
@@ -195,6 +197,7 @@ class Running:
             lambda digest: _graph_of(component, digest),
             choice.profile,
             log,
+            lambda: self.scheduler.keeps_gangs,
         )
         times = DecisionTimes(metrics)
         slow = SlowRules(self.scheduler, component.troubles, processor_ns)
@@ -220,7 +223,14 @@ class Running:
             on_evaluated=reporter.evaluated,
             on_failure=lambda _: metrics.add("koordpolicy_internal_errors_total", place="diagnosis"),
         )
-        self._watch = watch(component, self.scheduler, self.loop.wake)
+        self._pod_groups = PodGroupStatus(self.scheduler, component.cluster, now_ns)
+        self._pod_group_queue = WorkQueue(
+            "podgroups",
+            metrics,
+            component.backoff(initial=0.5, longest=60.0),
+            self._pod_groups.retry_after,
+        )
+        self._watch = watch(component, self.scheduler, self._heard)
 
     def start(self, tasks: Tasks) -> None:
         """Listen, and stand for election."""
@@ -244,6 +254,12 @@ class Running:
             **({"plugins": shown} if (shown := self.scheduler.plugins) else {}),
         }
 
+    def _heard(self) -> None:
+        """Something happened in the cluster."""
+        for name in self._pod_groups.changed():
+            self._pod_group_queue.add(name)
+        self.loop.wake()
+
     async def _count(self) -> None:
         """Show how many pods wait, again and again until cancelled."""
         metrics = self._component.process.metrics
@@ -261,6 +277,10 @@ class Running:
             async with Tasks() as tasks:
                 tasks.start("diagnose", self._diagnosing.run())
                 tasks.start("network", NetworkStatus(self.scheduler, self._component.cluster).run())
+                for name in self._pod_groups.everything():
+                    self._pod_group_queue.add(name)
+                workers = self._pod_groups.workers()
+                tasks.start("podgroups", self._pod_group_queue.run(self._pod_groups.reconcile, workers))
                 await self.loop.run()
         finally:
             unobserved()

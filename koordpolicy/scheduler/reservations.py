@@ -6,17 +6,21 @@ Each plugin has one state for a scheduler, made when it is first needed; it outl
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView
+from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.state import ClusterState
+from koordpolicy.graph import RuleGraph
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.decision import Refusals
+from koordpolicy.scheduler.framework import Framework
+from koordpolicy.scheduler.jobs import JobPlugins
 from koordpolicy.scheduler.ledger import Account, Claim, Ledger, Stage
 from koordpolicy.scheduler.plugins import Plugin
 from koordpolicy.scheduler.plugins.base import Refusal, Wait
@@ -25,6 +29,14 @@ from koordpolicy.scheduler.step import Step
 
 Reconsider = Callable[[Collection[str], Sequence[PodKey]], None]
 """Has some filters asked again about pods; all pods that they hold up where none is named."""
+
+
+class PermitAnswer(NamedTuple):
+    """Who refuses a pod, and until when it waits otherwise (None: it need not). `unheard` as of `Refusal`."""
+
+    refused: Refusals | None = None
+    until: int | None = None
+    unheard: bool = False
 
 
 class PluginHost:
@@ -39,7 +51,12 @@ class PluginHost:
     @property
     def cluster(self) -> ClusterState:
         """What there is in the cluster beside nodes, as it is now."""
-        return self._reservations.cluster()
+        return self._reservations.framework().cache.state
+
+    @property
+    def graph(self) -> RuleGraph:
+        """What policy says now."""
+        return self._reservations.framework().graph
 
     def now(self) -> int:
         """The time in nanoseconds since 1970."""
@@ -77,12 +94,12 @@ class Reservations:
     def __init__(
         self,
         ledger: Ledger,
-        cluster: Callable[[], ClusterState],
+        framework: Callable[[], Framework],
         clock: Callable[[], int],
         reconsider: Reconsider,
     ) -> None:
         self._ledger = ledger
-        self.cluster = cluster
+        self.framework = framework
         self.clock = clock
         self.reconsider = reconsider
         self.gate_events: frozenset[Event] = frozenset()
@@ -92,6 +109,7 @@ class Reservations:
         self._ahead: tuple[Profile, _Asked] | None = None
         self._adopting: tuple[tuple[str, Plugin], ...] = ()
         self._gating: tuple[tuple[Step, Plugin], ...] = ()
+        self.jobs = JobPlugins(self._state)
 
     def begin(self, profile: Profile) -> None:
         """Ask the plugins of a profile from now on."""
@@ -100,6 +118,7 @@ class Reservations:
         self._gating = tuple((step, one) for step, one in found if one.gate is not None)
         self.gate_events = frozenset().union(*(one.helped_by for _, one in self._gating))
         self._adopting = tuple((step.name, one) for step, one in found if one.adopt is not None)
+        self.jobs.begin(profile)
 
     def go_along(self, profile: Profile | None) -> None:
         """Ask those of another profile about the pods that it places; None for no more."""
@@ -121,14 +140,16 @@ class Reservations:
 
     # --- gates ------------------------------------------------------------------------------------
 
-    @property
-    def gates(self) -> bool:
-        """Whether there are gates."""
-        return bool(self._gating)
+    def gates(self, view: PodView) -> bool:
+        """Whether there are gates for a pod. Where that cannot be told, whoever asks them will find out."""
+        try:
+            return any(self._concerns(plugin, view) for _, plugin in self._gating)
+        except Exception:  # noqa: BLE001  # `gate` says what is wrong, and with which filter
+            return True
 
     def gate(self, cycle: Cycle) -> Refusals | None:
         """Whose gate is closed for a pod, if any. Raises CycleProblem."""
-        for step, plugin in _concerned(cycle, self._gating):
+        for step, plugin in self._concerned(cycle, self._gating):
             assert plugin.gate is not None
             try:
                 said = plugin.gate(self._state(plugin), cycle.view, step.values(cycle.records))
@@ -146,7 +167,7 @@ class Reservations:
         What was taken before a refusal or an error stands in the account.
         """
         nodes: NodeView | None = None
-        for step, plugin in _concerned(cycle, self._of(cycle).reserving):
+        for step, plugin in self._concerned(cycle, self._of(cycle).reserving):
             if nodes is None:
                 nodes = NodeView(table, np.array([table.index(account.node)]), cycle.state)
             assert plugin.reserve is not None
@@ -165,7 +186,7 @@ class Reservations:
         """Take what a pod that is on its node already holds there, but for what is claimed. Raises what plugins raise."""
         known, view = {claim.owner for claim in account.claims}, account.view
         for name, plugin in self._adopting:
-            if name not in known and (plugin.concerns is None or plugin.concerns(view)):
+            if name not in known and self._concerns(plugin, view):
                 assert plugin.adopt is not None
                 state = self._state(plugin)
                 found = plugin.adopt(state, view, account.node)
@@ -179,18 +200,16 @@ class Reservations:
 
     # --- permit -----------------------------------------------------------------------------------
 
-    def permit(
-        self, cycle: Cycle, account: Account, names: Collection[str] | None = None
-    ) -> tuple[Refusals | None, int | None]:
-        """Ask whether a pod may go to its node: who refuses it, and until when it waits otherwise (None: it need not).
+    def permit(self, cycle: Cycle, account: Account, names: Collection[str] | None = None) -> "PermitAnswer":
+        """Ask whether a pod may go to its node.
 
         With `names` only these filters are asked, of those that it waits for. Raises CycleProblem.
         """
         permitting = self._of(cycle).permitting
         if not permitting and not account.permits:
-            return None, None
+            return PermitAnswer()
         until = account.until if account.stage == Stage.WAITING else None
-        for step, plugin in _concerned(cycle, permitting):
+        for step, plugin in self._concerned(cycle, permitting):
             if names is not None and (step.name not in names or step.name not in account.permits):
                 continue
             assert plugin.permit is not None
@@ -201,7 +220,7 @@ class Reservations:
             except Exception as problem:
                 raise CycleProblem.of(problem, step) from problem
             if isinstance(said, Refusal):
-                return Refusals(step.name, said.reason, 1), None
+                return PermitAnswer(Refusals(step.name, said.reason, 1), unheard=said.unheard)
             if isinstance(said, Wait):
                 self._ledger.permit(account, step.name, said.reason)
                 until = said.until if until is None else min(until, said.until)
@@ -209,7 +228,7 @@ class Reservations:
                 self._ledger.permit(account, step.name, None)
         for name in account.permits.keys() - {step.name for step, _ in permitting}:
             self._ledger.permit(account, name, None)  # another revision has no such filter
-        return None, until if account.permits else None
+        return PermitAnswer(until=until if account.permits else None)
 
     # --- states -----------------------------------------------------------------------------------
 
@@ -221,6 +240,22 @@ class Reservations:
             if step.plugin is not None and step.plugin.status is not None
         }
 
+    def _concerned(self, cycle: Cycle, steps: Sequence[tuple[Step, Plugin]]) -> list[tuple[Step, Plugin]]:
+        """Those of the steps that a pod concerns. Raises CycleProblem."""
+        found = []
+        for step, plugin in steps:
+            try:
+                if self._concerns(plugin, cycle.view) and step.enabled.value(cycle.records) is not False:
+                    found.append((step, plugin))
+            except Exception as problem:
+                raise CycleProblem.of(problem, step) from problem
+        return found
+
+    def _concerns(self, plugin: Plugin, view: PodView) -> bool:
+        if plugin.concerns is not None and not plugin.concerns(view):
+            return False
+        return plugin.concerned is None or plugin.concerned(self._state(plugin), view)
+
     def _state(self, plugin: Plugin) -> Any:
         if plugin.state is None:
             return None
@@ -230,20 +265,6 @@ class Reservations:
         made = plugin.state(PluginHost(self, plugin))
         self._states.append((plugin, made))
         return made
-
-
-def _concerned(cycle: Cycle, steps: Sequence[tuple[Step, Plugin]]) -> list[tuple[Step, Plugin]]:
-    """Those of the steps that a pod concerns. Raises CycleProblem."""
-    found = []
-    for step, plugin in steps:
-        try:
-            if (plugin.concerns is None or plugin.concerns(cycle.view)) and (
-                step.enabled.value(cycle.records) is not False
-            ):
-                found.append((step, plugin))
-        except Exception as problem:
-            raise CycleProblem.of(problem, step) from problem
-    return found
 
 
 def _claim(name: str, plugin: Plugin, state: Any, data: object) -> Claim:

@@ -38,6 +38,7 @@ from koordpolicy.scheduler.evaluation import Evaluation, EvaluationCache
 from koordpolicy.scheduler.framework import Framework
 from koordpolicy.scheduler.hints import Hints, differing
 from koordpolicy.scheduler.ledger import Ledger, Stage
+from koordpolicy.scheduler.plugins.gang.gangs import Gangs
 from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.scheduler.select_host import Draw, HostSelection
 from koordpolicy.scheduler.waitlist import Waitlist
@@ -220,6 +221,7 @@ class Scheduler:
         for view, node_name, since in before.pods():
             with _one("pod", *view.pod.key):
                 now = self.framework.view(view.pod)
+                self._came(now, node_name if self.ledger.assumed(now.pod.key) is None else "")
                 self.cache.place(now, node_name, since)
                 self._binding.renewed(now, node_name)
         for view, node_name in promised:
@@ -227,7 +229,9 @@ class Scheduler:
                 self.ledger.promise(self.framework.view(view.pod), node_name)
         for view in pending:
             with _one("pod", *view.pod.key):
-                self._waitlist.enter(self.framework.view(view.pod))
+                now = self.framework.view(view.pod)
+                self._came(now)
+                self._waitlist.enter(now)
 
     # --- events ---------------------------------------------------------------------------------
 
@@ -298,6 +302,7 @@ class Scheduler:
                 self._binding.take_back(account)  # somebody else has bound it
                 known = account = None
             view = bound or self.framework.view(pod)
+            self._came(view, pod.node_name)
             self.cache.place(view, pod.node_name, self._clock())
             self.ledger.confirm(key, view)
             if known is None:
@@ -316,6 +321,7 @@ class Scheduler:
             self._waitlist.leave(key, keeping_attempts=key in self._waitlist.away)
             if found is not None:
                 self._binding.take_back(found)
+            self._went(key)
             if pod.nominated_node and not pod.terminating:
                 self._heard_promise(self.framework.view(pod))
             else:
@@ -323,6 +329,7 @@ class Scheduler:
         else:
             view = self.framework.view(pod)
             self._heard_promise(view)
+            self._came(view)
             if key in self._waitlist.away and key not in self._waitlist.pods:
                 # It comes back from other shards: what they knew better reaches us, too, while it waits.
                 self._waitlist.again(view)
@@ -336,6 +343,8 @@ class Scheduler:
             self.remove_pod(pod.key)
         self._waitlist.leave(pod.key)
         self._no_longer_waits(pod.key)
+        if self.ledger.assumed(pod.key) is None:
+            self._went(pod.key)
 
     def remove_pod(self, key: PodKey) -> None:
         """A pod is gone."""
@@ -344,9 +353,22 @@ class Scheduler:
         self._no_longer_waits(key)
         node = self.cache.node_of(key)
         self.ledger.give_up(key)
+        self._went(key)
         if node is not None:
             self.cache.displace(key)
             self._happened(Event.POD_GONE, node)
+
+    def _came(self, view: PodView, node: str = "") -> None:
+        """A pod is there that may go together with others; a plugin that fails over that costs it its company alone."""
+        if self._binding.jobs.present:
+            with _one("pod", *view.pod.key):
+                self._binding.jobs.came(view, node)
+
+    def _went(self, key: PodKey) -> None:
+        """A pod is gone that others may go together with."""
+        if self._binding.jobs.present:
+            with _one("pod", *key):
+                self._binding.jobs.went(key)
 
     def _no_longer_waits(self, key: PodKey) -> None:
         """A node is not promised to a pod any more."""
@@ -396,13 +418,41 @@ class Scheduler:
         ended = self._binding.next()
         if ended is not None:
             return ended
-        view = self._waitlist.next()
+        jobs = self._binding.jobs
+        view = self._next_together() if jobs.present else None
         if view is None:
-            return None
+            if jobs.present and (ended := self._binding.next()) is not None:
+                return ended  # a round is over, and those who waited give their nodes back first
+            view = self._waitlist.next()
+            if view is None:
+                return None
+        decision = self._decide(view)
+        while jobs.present and jobs.at_once() and (other := self._next_together()) is not None:
+            if not self.awaits_permit(found := self._decide(other)):
+                self._binding.told(found, other.pod)
+        return decision, view.pod
+
+    def _next_together(self) -> PodView | None:
+        """The pod that plugins want tried before the queue's first, if any."""
+        waitlist, binding = self._waitlist, self._binding
         try:
-            return self._run_cycle(view), view.pod
+            key = binding.jobs.next(
+                lambda one: waitlist.may_be_tried(one) and binding.is_free(one), waitlist.is_due
+            )
+        except Exception:
+            LOG.exception("nobody is tried out of turn: internal error, please report")
+            return None
+        if key is None:
+            return None
+        binding.passed(key)
+        return waitlist.take(key)
+
+    def _decide(self, view: PodView) -> PodDecision:
+        """A decision on a pod that has left the queue, whatever happens."""
+        try:
+            return self._run_cycle(view)
         except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
-            return self._undo(view, problem), view.pod
+            return self._undo(view, problem)
 
     def awaits_permit(self, decision: PodDecision) -> bool:
         """Whether a pod that got its node by that decision waits for a permit; it is decided on once more then."""
@@ -411,22 +461,27 @@ class Scheduler:
     def _run_cycle(self, view: PodView) -> PodDecision:
         """A decision on a pod that has left the queue, and what follows from it."""
         framework = self._framework_of(view.pod)
-        cycle = framework.cycle(view)
-        evaluation, decision = framework.decided(cycle)
+        cycle, jobs = framework.cycle(view), self._binding.jobs
+        kept_back = jobs.begin_cycle(cycle, len(self.cache)) if jobs.present else None
+        evaluation, decision = (
+            framework.decided(cycle) if kept_back is None else framework.kept_back(view, kept_back)
+        )
         if framework is not self.framework:
             decision = replace(decision, ahead=True)
-        if self.on_decided is not None:
+        if self.on_decided is not None and kept_back is None:
             self.on_decided(cycle, evaluation, self.cache.table, decision)
         if decision.placed:
             return self._binding.reserve(cycle, decision)
-        if evaluation is not None:
+        if evaluation is not None and not (jobs.present and jobs.together(view)):
             decision = framework.without_node(cycle, evaluation, decision)
         decision = replace(decision, promised=self.ledger.promised_to(view.pod.key) or "")
         for other in () if decision.preemption is None else decision.preemption.cleared:
             self._waitlist.reconsider(other)  # what it waited for is another one's now
-        if self._diagnosing:
+        if self._diagnosing and kept_back is None:
             decision = self.diagnosis.refused(decision)
         self._waitlist.refused(view, decision)
+        if jobs.present:
+            jobs.failed(view, decision)
         return decision
 
     def _undo(self, view: PodView, problem: Exception) -> PodDecision:
@@ -436,6 +491,9 @@ class Scheduler:
         framework.forget_answers()
         decision = replace(framework.problem(view.pod, problem), ahead=framework is not self.framework)
         self._waitlist.failed(view, decision)
+        if self._binding.jobs.present:
+            with _one("pod", *view.pod.key):
+                self._binding.jobs.failed(view, decision)
         return decision
 
     # --- for others that decide -----------------------------------------------------------------
@@ -467,6 +525,10 @@ class Scheduler:
         """The pods that wait for a node."""
         return self._waitlist.pods.keys()
 
+    def waiting_view(self, key: PodKey) -> PodView | None:
+        """A pod that waits for a node."""
+        return self._waitlist.pods.get(key)
+
     @property
     def waiting(self) -> dict[str, int]:
         """How many pods wait: to be tried, for their back-off to end, for something to happen, for their gates."""
@@ -475,6 +537,16 @@ class Scheduler:
     def on_news(self, wake: Callable[[], None]) -> None:
         """Have `wake` called when a pod may be due for a reason other than an event: a plugin says so."""
         self._binding.on_news = wake
+
+    @property
+    def gangs(self) -> Gangs | None:
+        """The gangs, where a plugin keeps them together."""
+        return next((one for one in self._binding.jobs.states() if isinstance(one, Gangs)), None)
+
+    @property
+    def keeps_gangs(self) -> bool:
+        """Whether a plugin looks after pods that go together."""
+        return self._binding.jobs.present
 
     @property
     def plugins(self) -> dict[str, Any]:

@@ -157,7 +157,9 @@ class Shard:
             reads=_FACTS,
             helped_by=NODES_COME_AND_CHANGE,
         )
-        return replace(profile, filters=(*profile.filters, step), node_facts=profile.node_facts | _FACTS)
+        # Nobody has all pods of a gang in his hands, so nobody keeps them together.
+        others = [one for one in profile.filters if one.plugin is None or one.plugin.jobs is None]
+        return replace(profile, filters=(*others, step), node_facts=profile.node_facts | _FACTS)
 
     def lifted(self, cycle: Cycle, evaluation: Evaluation) -> tuple[Cycle, Evaluation]:
         """The cycle and the answers as if all nodes were ours."""

@@ -59,6 +59,25 @@ class Waitlist:
             self._early.add(waiting.key)
         return self.pods[waiting.key]
 
+    def take(self, key: PodKey) -> PodView:
+        """A pod that waits is decided on now although it is not its turn; it leaves the queue. Raises KeyError."""
+        view = self.pods[key]
+        self._queue.remove(key)
+        return view
+
+    def may_be_tried(self, key: PodKey) -> bool:
+        """Whether a pod waits, and for nothing that it says itself."""
+        view = self.pods.get(key)
+        try:
+            return view is not None and not view.placement.gates
+        except ObjectError:
+            return True  # the attempt will say what is wrong
+
+    def is_due(self, key: PodKey) -> bool:
+        """Whether a pod waits for nothing but its turn."""
+        waiting = self._queue.get(key)
+        return waiting is not None and waiting.active
+
     def next_time(self, *, retries: bool = True) -> int | None:
         """When a pod becomes due by time alone; None when no time is awaited. `retries` as of `SchedulingQueue`."""
         return self._queue.next_time(retries=retries)

@@ -61,7 +61,8 @@ class Schedulers:
                 explained=_EXPLAINED,
                 role=role,
             )
-            driver = Driver(scheduler, on_settled=_settling(scheduler, reports.reporter_of(name), failures))
+            reporter = reports.reporter_of(name, scheduler.keeps_gangs)
+            driver = Driver(scheduler, on_settled=_settling(scheduler, reporter, failures))
             self._by_profile[name] = SimulatedScheduler(scheduler, driver)
 
     def __iter__(self) -> Iterator[SimulatedScheduler]:

@@ -287,6 +287,18 @@ REAL: Final[Mapping[str, Json]] = {
         "spec": {"selector": _SELECTOR, "minAvailable": 1},
         "status": {"disruptionsAllowed": 1, "disruptedPods": {"p9": _TIME}},
     },
+    "podgroups.scheduling.sigs.k8s.io": {
+        "metadata": _meta(
+            "job",
+            NAMESPACE,
+            annotations={
+                "gang.scheduling.koordinator.sh/groups": '["team/job","team/other"]',
+                "gang.scheduling.koordinator.sh/total-number": "4",
+            },
+        ),
+        "spec": {"minMember": 2, "scheduleTimeoutSeconds": 30},
+        "status": {"phase": "Pending"},
+    },
     "elasticquotaprofiles.quota.koordinator.sh": {
         "metadata": _meta("pool", NAMESPACE, annotations={QUOTA_RESOURCE_KEYS: '["cpu"]'}),
         "spec": {

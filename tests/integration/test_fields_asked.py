@@ -9,8 +9,10 @@ import pytest
 
 from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.algorithms.node_record import node_record
+from koordpolicy.cluster.events import Event
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
+from koordpolicy.kube.memory import MemoryCluster
 from koordpolicy.kube.port import MergePatch
 from koordpolicy.language.facts import TIMES
 from koordpolicy.language.kinds import KINDS, slots
@@ -23,11 +25,15 @@ from koordpolicy.manager.controllers.quota_profile import KnownQuotaObjects, Quo
 from koordpolicy.manager.controllers.recommendation import RecommendationController
 from koordpolicy.manager.recommender.owners import Owners
 from koordpolicy.manager.webhooks.hooks import WEBHOOKS
+from koordpolicy.model.gang import read_pod_group
 from koordpolicy.model.node import read_node
+from koordpolicy.model.pod import read_pod
 from koordpolicy.runtime.rollout.judging import judge
 from koordpolicy.runtime.rollout.plan import plan_of
+from koordpolicy.scheduler.pod_group_status import PodGroupStatus
 from koordpolicy.scheduler.rehearsal import rehearse
 from koordpolicy.scheduler.role import Role
+from koordpolicy.scheduler.scheduler import Scheduler
 from koordpolicy.simulator.simulation import Simulation, SimulationSettings
 from koordpolicy.simulator.workload import Arrival, Wave
 from tests.integration.simulations import MINUTE, node, pod, workload
@@ -153,6 +159,7 @@ def _work(policies: RuleGraph) -> None:
     _follow_quota_profile(policies)
 
     _keep_pods(small)
+    _keep_gangs(small)
     _recommend(small)
     NodeMetricController(
         lambda node, labels: policies, small.objects, lambda name: None, lambda: small.nanoseconds
@@ -205,6 +212,21 @@ def _keep_pods(small: SmallCluster) -> None:
     clock = PatchClock(lambda: small.nanoseconds, lambda: 0.0)
     controller = ProfileReconciler(lambda: small.graph, small.store, clock)
     controller.plan(("default", "p"))
+
+
+def _keep_gangs(small: SmallCluster) -> None:
+    """A PodGroup with a pod."""
+    obj = small.create(resources.POD_GROUPS, {"metadata": {"name": "g"}, "spec": {"minMember": 1}})
+    scheduler = Scheduler(small.graph, lambda: small.nanoseconds)
+    scheduler.set_state(lambda state: state.pod_groups.set(read_pod_group(obj)), Event.POD_GROUP_CHANGED)
+    labels = {"pod-group.scheduling.sigs.k8s.io": "g"}
+    scheduler.set_pod(
+        read_pod({"metadata": {"name": "p", "namespace": "default", "labels": labels}, "spec": {}})
+    )
+    status = PodGroupStatus(scheduler, MemoryCluster(small.store), lambda: small.nanoseconds)
+    status.workers()
+    status.retry_after()
+    asyncio.run(status.reconcile("default/g"))
 
 
 def _recommend(small: SmallCluster) -> None:

@@ -12,6 +12,7 @@ from koordpolicy.language.cel.types import (
     map_of,
     record,
 )
+from koordpolicy.language.facts.gang import GANG, GANG_DECLARATION, POD_GROUP
 from koordpolicy.language.facts.node import NODE
 from koordpolicy.language.facts.pod import CONTAINER, POD
 from koordpolicy.language.facts.pod_spec import CONTAINER_PORT, TOLERATION, VOLUME
@@ -156,6 +157,9 @@ FACTS = FactTable(
         DEVICE,
         CLUSTER,
         CANDIDATE,
+        GANG_DECLARATION,
+        GANG,
+        POD_GROUP,
         QUOTA,
         QUOTA_GROUP,
         NAMESPACE_QUOTAS,

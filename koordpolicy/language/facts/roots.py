@@ -84,6 +84,24 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 frozenset({Component.SCHEDULER}),
             ),
             Root(
+                "gangDeclaration",
+                record("gangDeclaration"),
+                "What is said of the gang that is decided on.",
+                frozenset({Component.SCHEDULER}),
+            ),
+            Root(
+                "gang",
+                record("gang"),
+                "The gang that is decided on.",
+                frozenset({Component.SCHEDULER}),
+            ),
+            Root(
+                "podGroup",
+                record("podGroup"),
+                "The PodGroup object that is decided on.",
+                frozenset({Component.SCHEDULER}),
+            ),
+            Root(
                 "namespaceObject",
                 record("namespace"),
                 "The namespace of the pod, named as in Kubernetes: `namespace` is a reserved word.",

@@ -369,6 +369,25 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "diagnosis.podsPerSecond diagnosis.slowDecision"
         ),
     ),
+    ("GangScheduling", _COMPILED, _RULES),
+    (
+        "GangScheduling",
+        _SCHEDULED,
+        (
+            "gangOfPod declaredBy initialised minimum total mode matchPolicy waitingTime groups complete satisfied free "
+            "rejectsTogether placement queue queue.oneEnters queue.finishesFirst queue.starves"
+        ),
+    ),
+    (
+        "GangScheduling",
+        _by(Part.SCHEDULER),
+        "phases phases.phase phases.settled phases.workers phases.retryAfter",
+    ),
+    (
+        "GangScheduling",
+        _by(awaited="scheduler"),
+        "preemption preemption.enabled preemption.eligible preemption.job preemption.importance",
+    ),
     ("Rollout", _COMPILED, _RULES),
     (
         "Rollout",

@@ -159,6 +159,11 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
                 parameters=MappingProxyType({"owns": "Whether the pod gets CPUs of its own."}),
             ),
             PluginName(
+                "Coscheduling",
+                "Pods of a gang run together or not at all, as the kind GangScheduling says.",
+                filters=True,
+            ),
+            PluginName(
                 "NetworkTopology",
                 "How near a pod is to those of its group in the network (annotation "
                 "`scheduling.koordinator.sh/network-topology-selector`), as the ClusterNetworkTopology `default` has it.",

@@ -18,6 +18,7 @@ from koordpolicy.language.kinds.device_resources import DeviceResourceSpec
 from koordpolicy.language.kinds.devices import DeviceSharingSpec
 from koordpolicy.language.kinds.eviction import CPUEvictionSpec, MemoryEvictionSpec
 from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
+from koordpolicy.language.kinds.gangs import GangSchedulingSpec
 from koordpolicy.language.kinds.hooks import ContainerHookSpec
 from koordpolicy.language.kinds.interference import InterferenceSpec
 from koordpolicy.language.kinds.invariants import InvariantSpec
@@ -299,6 +300,13 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 frozenset({Component.SCHEDULER}),
                 _roots("pod", "node", "namespaceObject", "cluster", "now"),
                 lambda spec, _name: str(spec.scheduler_name),
+            ),
+            Kind(
+                "GangScheduling",
+                GangSchedulingSpec,
+                "Which pods run together or not at all, and how they are placed.",
+                frozenset({Component.SCHEDULER}),
+                _roots("namespaceObject", "now"),
             ),
             Kind(
                 "Rollout",

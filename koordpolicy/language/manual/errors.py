@@ -84,6 +84,13 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             ),
             "the node is refused for the pod, with the error",
         ),
+        "GangScheduling": (
+            (
+                "a `gangOfPod` that fails is no gang; a gang whose parameters cannot be told waits until they can; what is asked of it "
+                "as it stands counts as no, but for `rejectsTogether`; a PodGroup's status stays as it is"
+            ),
+            "-",
+        ),
         "Rollout": (
             "the default holds",
             "the guard waits: while it cannot be told, the step is not left",

@@ -223,6 +223,14 @@ _SPECS = {
               weight: 1
               parameters: {resources: [cpu, memory]}
     """,
+    "GangScheduling": """
+        metadata: {name: training}
+        spec:
+          gangOfPod: {cel: "pod.labels[?'training.kubeflow.org/job-name'].orValue(gangOf(pod.labels, pod.annotations))"}
+          parameters:
+            defaultTimeout: 120s
+            joinsRunning: true
+    """,
     "Rollout": """
         metadata: {name: careful}
         spec:

@@ -48,5 +48,8 @@ def _left(steps: Sequence[Step], names: frozenset[str] | None) -> tuple[Step, ..
 
 
 def _is_twin(step: Step) -> bool:
-    """Whether kube-scheduler asks this one itself. With an expression of policy beside it, it is another one."""
-    return not step.expression and step.plugin is not None and step.plugin.of_kubernetes
+    """Whether kube-scheduler asks this one itself, or nobody asks it about nodes. With an expression of policy beside it, it is
+    another one.
+    """
+    plugin = step.plugin
+    return not step.expression and plugin is not None and (plugin.of_kubernetes or plugin.jobs is not None)

@@ -18,7 +18,7 @@ from koordpolicy.kube import Object, Patch, Resource
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.reading import Amounts
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.decision import NoCandidate, PostFilterResult
+from koordpolicy.scheduler.decision import NoCandidate, PodDecision, PostFilterResult
 from koordpolicy.scheduler.plugins.parameters import Parameters
 from koordpolicy.scheduler.plugins.verdicts import Refused, Verdicts
 
@@ -79,6 +79,11 @@ class Host(Protocol):
         """What there is in the cluster beside nodes, as it is now."""
         ...
 
+    @property
+    def graph(self) -> RuleGraph:
+        """What policy says now."""
+        ...
+
     def now(self) -> int:
         """The time in nanoseconds since 1970."""
         ...
@@ -90,9 +95,13 @@ class Host(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A plugin does not want a pod on its node. The pod comes back to the queue with the reason."""
+    """A plugin does not want a pod on its node. The pod comes back to the queue with the reason.
+
+    `unheard` says that nobody is helped by what a pod gives back that waited: it was taken since anybody else was refused.
+    """
 
     reason: str
+    unheard: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +157,30 @@ Write = Callable[[Port, Sleep], Awaitable[None]]
 Prebind = Callable[[Any, Any, Port, Sleep], Awaitable[None]]
 """The same of some data, before the pod is bound. It may be called again. It holds no slot of the writes while it
 waits, only while it patches."""
+
+
+# --- pods that go together ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """What a plugin does for pods that go together. All get its state first.
+
+    `came` hears of pods that are there or have changed, with their node (empty for none), `went` of those that are gone, `heard`
+    that an object has changed that jobs are declared by. `next` says who is tried before the queue's first: of those that may be
+    tried, whether or not they back off, or of those that are due; `begin` why a pod is not tried now that has its turn; `failed` hears
+    why one found no node. `at_once` says whether those that are next are decided on in the same step, `together` whether a pod goes
+    with others or not at all.
+    """
+
+    came: Callable[[Any, PodView, str], None]
+    went: Callable[[Any, PodKey], None]
+    heard: Callable[[Any], None]
+    next: Callable[[Any, Callable[[PodKey], bool], Callable[[PodKey], bool]], PodKey | None]
+    begin: Callable[[Any, PodView], Refusal | None]
+    failed: Callable[[Any, PodView, PodDecision], None]
+    at_once: Callable[[Any], bool]
+    together: Callable[[Any, PodView], bool]
 
 
 # --- when no node is left -------------------------------------------------------------------------
@@ -399,7 +432,8 @@ class Plugin:
     and `status` get it first (None without it). `gate` keeps pods out of the queue. What `reserve` takes for a pod on its node is kept in the ledger, and
     `undo` gives it back exactly once; where that happens in a trial, `redo` takes it again at the end (None: in a trial it stays
     taken). A plugin with `adopt` holds it as long as the pod is there, others until the cluster
-    shows the pod on its node. `concerns` says of which pods they are asked at all (None: of all).
+    shows the pod on its node. `concerns` says of which pods they are asked at all (None: of all), `concerned` the same by the state.
+    `jobs` is what it does for pods that go together.
 
     `post_filter` makes, once for each revision, what is asked when no node takes a pod: the first of the profile's that makes room, in
     the order of the table.
@@ -423,6 +457,8 @@ class Plugin:
     score_one: ScoreOne | None = None
     state: Callable[[Host], Any] | None = None
     concerns: Callable[[PodView], bool] | None = None
+    concerned: Callable[[Any, PodView], bool] | None = None
+    jobs: Jobs | None = None
     gate: Gate | None = None
     reserve: Reserve | None = None
     undo: Undo | None = None

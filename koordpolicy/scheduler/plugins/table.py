@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from koordpolicy.scheduler.plugins import (
+    gang,
     images,
     interpod,
     packing,
@@ -41,6 +42,7 @@ PLUGINS: Mapping[str, Plugin] = MappingProxyType(
         "ScarceResourceAvoidance": packing.SCARCE_RESOURCE_AVOIDANCE,
         "AmplifiedCPU": packing.AMPLIFIED_CPU,
         "NetworkTopology": topology.NETWORK_TOPOLOGY,
+        "Coscheduling": gang.COSCHEDULING,
         "DefaultPreemption": preemption.DEFAULT_PREEMPTION,
     }
 )

@@ -19,6 +19,7 @@ from tests.vectors.runners import (
     node_agent_isolation,
     node_agent_peaks,
     scheduler_core,
+    scheduler_gangs,
     scheduler_neighbours,
     scheduler_packing,
     scheduler_preemption,
@@ -42,6 +43,7 @@ _DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
     ("scheduler-core", scheduler_packing.RUNNERS),
     ("scheduler-core", scheduler_preemption.RUNNERS),
     ("scheduler-jobs", scheduler_topology.RUNNERS),
+    ("scheduler-jobs", scheduler_gangs.RUNNERS),
 )
 
 RUNNERS: Mapping[tuple[str, str], Runner] = {

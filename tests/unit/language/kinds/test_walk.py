@@ -165,6 +165,7 @@ def test_roots_are_declared() -> None:
 
 _ONLY_IN_SLOTS = {
     "SchedulingProfile": {"victim", "nominated", "candidate"},
+    "GangScheduling": {"pod", "gangDeclaration", "gang", "podGroup", "victim"},
     "QuotaTree": {"pod", "namespaceObject", "quota", "oldQuota", "parentQuota", "namespaceQuotas"},
     "QuotaProfile": {"node", "resource"},
     "ProfileReconciliation": {"colocationProfile"},

@@ -1,0 +1,307 @@
+"""All gangs of a scheduler, and the round that is open: what each step of a pod means for the others of its gang."""
+
+from collections.abc import Iterator, Mapping
+
+from koordpolicy.algorithms.gang import (
+    Gang,
+    GangGroup,
+    GangParameters,
+    GangRules,
+    Held,
+    Permitted,
+    Round,
+    Turn,
+    Why,
+)
+from koordpolicy.model.pod import PodKey
+
+
+class GangBook:
+    """The gangs that pods or objects speak of. Not for use by two threads.
+
+    A pod that belongs to none is not known here. Steps of pods that are not known are passed over.
+    """
+
+    def __init__(self, rules: GangRules) -> None:
+        self.rules = rules
+        self.round: Round | None = None
+        self._gangs: dict[str, Gang] = {}
+        self._groups: dict[tuple[str, ...], GangGroup] = {}
+        self._gang_of: dict[PodKey, Gang] = {}
+
+    # --- what there is ----------------------------------------------------------------------------
+
+    @property
+    def gangs(self) -> Mapping[str, Gang]:
+        """All of them by id."""
+        return self._gangs
+
+    def gang_of(self, pod: PodKey) -> Gang | None:
+        """The gang that a pod is in."""
+        return self._gang_of.get(pod)
+
+    def group_of(self, gang: Gang) -> GangGroup:
+        """What a gang shares with those that are placed together with it; what holds of one that nobody has said enough of is
+        its own.
+        """
+        key = (gang.id,) if gang.parameters is None else gang.parameters.group
+        found = self._groups.get(key)
+        if found is None:
+            found = self._groups[key] = GangGroup(key)
+        return found
+
+    def together(self, gang: Gang) -> Iterator[Gang]:
+        """The gangs that are placed together with one, itself among them, as far as they are known."""
+        if gang.parameters is None:
+            yield gang
+        else:
+            for one in gang.parameters.group:
+                found = self._gangs.get(one)
+                if found is not None:
+                    yield found
+
+    def pending_with(self, gang: Gang) -> tuple[PodKey, ...]:
+        """The pods without a node of all gangs that are placed together with one."""
+        return tuple([pod for one in self.together(gang) for pod in one.pending]) or tuple(gang.pending)
+
+    def one_stands_for(self, gang: Gang) -> bool:
+        """Whether one pod of it waits in the queue for all."""
+        return gang.parameters is not None and self.rules.one_enters(gang, self.group_of(gang))
+
+    # --- events -----------------------------------------------------------------------------------
+
+    def set_gang(self, name: str, parameters: GangParameters | None) -> Gang:
+        """A gang is placed by these parameters from now on. What pods it has stays, and what was once satisfied."""
+        gang = self._gangs.get(name)
+        if gang is None:
+            gang = self._gangs[name] = Gang(name)
+        before = self.group_of(gang)
+        gang.parameters = parameters
+        after = self.group_of(gang)
+        if after is not before:
+            after.once_satisfied |= bool(gang.bound) or (before.once_satisfied and before.gangs == (gang.id,))
+            self._tidy(before)
+        return gang
+
+    def remove_gang(self, name: str) -> None:
+        """A gang is not declared any more; its pods are not known from now on."""
+        gang = self._gangs.pop(name, None)
+        if gang is not None:
+            for pod in gang.pods:
+                self._gang_of.pop(pod, None)
+            self._tidy(self.group_of(gang))
+
+    def set_pod(self, pod: PodKey, name: str, *, bound: bool = False) -> Gang:
+        """A pod is there, in the gang of that name, with a node or without."""
+        gang = self._gangs.get(name)
+        if gang is None:
+            gang = self._gangs[name] = Gang(name)
+        other = self._gang_of.get(pod)
+        if other is not None and other is not gang:
+            self.remove_pod(pod)
+        self._gang_of[pod] = gang
+        gang.pods[pod] = None
+        if bound:
+            self.bound(pod)
+        elif pod not in gang.waiting and pod not in gang.bound:
+            gang.pending[pod] = None
+        return gang
+
+    def bound(self, pod: PodKey) -> None:
+        """A pod is on its node for good."""
+        gang = self._gang_of.get(pod)
+        if gang is None:
+            return
+        self._leave(gang, pod)
+        gang.bound[pod] = None
+        group = self.group_of(gang)
+        group.once_satisfied, group.rounds = True, 0
+        if group.representative == pod:
+            group.representative = None
+
+    def remove_pod(self, pod: PodKey) -> None:
+        """A pod is gone."""
+        gang = self._gang_of.pop(pod, None)
+        if gang is None:
+            return
+        self._leave(gang, pod)
+        gang.pods.pop(pod, None)
+        gang.bound.pop(pod, None)
+        group = self.group_of(gang)
+        if group.representative == pod:
+            group.representative = None
+
+    def _leave(self, gang: Gang, pod: PodKey) -> None:
+        """A pod is neither pending nor waiting any more."""
+        gang.pending.pop(pod, None)
+        gang.waiting.pop(pod, None)
+        gang.allowed.discard(pod)
+        self._all_gone(gang)
+
+    def _all_gone(self, gang: Gang) -> None:
+        """Nobody is bound together any more where nobody waits."""
+        if not any(one.waiting for one in self.together(gang)):
+            self.group_of(gang).members = frozenset()
+
+    def _tidy(self, group: GangGroup) -> None:
+        """Forget what gangs shared of which none is left."""
+        for one in group.gangs:
+            gang = self._gangs.get(one)
+            if gang is not None and self.group_of(gang) is group:
+                return
+        self._groups.pop(group.gangs, None)
+
+    # --- before and in the queue ------------------------------------------------------------------
+
+    def may_enter(self, pod: PodKey) -> Why | None:
+        """Why a pod is not to wait in the queue; None where it is."""
+        gang = self._gang_of.get(pod)
+        if gang is None or gang.parameters is None:
+            return Why.NOT_INITIALISED
+        group = self.group_of(gang)
+        if self.rules.free(gang, group):
+            return None
+        if self.lacking(gang):
+            if group.representative == pod:
+                group.representative = None
+            return Why.BASIC_CHECK
+        if not self.rules.one_enters(gang, group):
+            return None
+        if self.round is not None and gang.id in self.round.group and pod not in self.round.attempted:
+            return Why.NOT_ATTEMPTED_YET
+        if pod not in gang.pending:
+            return Why.NOT_PENDING
+        if group.representative is None:
+            group.representative = pod
+        return None if group.representative == pod else Why.REPRESENTATIVE
+
+    def lacking(self, gang: Gang) -> tuple[str, ...]:
+        """The gangs that keep one from being tried: unknown, with nothing said of them, or without enough pods."""
+        if gang.parameters is None:
+            return (gang.id,)
+        return tuple([one for one in gang.parameters.group if not self._complete(one)])
+
+    def _complete(self, name: str) -> bool:
+        gang = self._gangs.get(name)
+        return (
+            gang is not None
+            and gang.parameters is not None
+            and self.rules.complete(gang, self.group_of(gang))
+        )
+
+    # --- rounds -----------------------------------------------------------------------------------
+
+    def begin(self, pod: PodKey) -> Why | None:
+        """A pod is tried: why it is not after all; None where it is. A round of its gang group begins, or goes on."""
+        gang = self._gang_of.get(pod)
+        if gang is None or gang.parameters is None:
+            return Why.NOT_INITIALISED
+        group = self.group_of(gang)
+        if self.rules.free(gang, group):
+            return None
+        if self.lacking(gang):
+            if group.representative == pod:
+                group.representative = None
+            return Why.BASIC_CHECK
+        if self.round is None:
+            self.round = Round(gang.id, gang.parameters.group, {pod})
+            group.representative = None
+        elif self.round.failed:
+            return Why.ROUND_FAILED
+        return None
+
+    def left(self) -> tuple[PodKey, ...]:
+        """Who may be tried next for the round that is open: of the first gang that has any, those not tried yet."""
+        round_ = self.round
+        if round_ is None or round_.gang not in self._gangs:
+            return ()
+        for name in round_.group:
+            gang = self._gangs.get(name)
+            left = [] if gang is None else [one for one in gang.pending if one not in round_.attempted]
+            if left:
+                return tuple(left)
+        return ()
+
+    def next(self) -> Turn:
+        """The same; where nobody is left the round ends."""
+        round_, left = self.round, self.left()
+        if round_ is None or left:
+            return Turn(left)
+        self.round = None
+        known = [self._gangs[name] for name in round_.group if name in self._gangs]
+        return Turn(rejected=self._reject(known))
+
+    def take(self, pod: PodKey) -> None:
+        """A pod is tried for the round that is open."""
+        if self.round is not None:
+            self.round.attempted.add(pod)
+
+    def close(self) -> None:
+        """The round is over, whoever waits."""
+        self.round = None
+
+    # --- on nodes ---------------------------------------------------------------------------------
+
+    def permit(self, pod: PodKey) -> Permitted | Held:
+        """A pod has a node: it waits there, or all go that wait."""
+        gang = self._gang_of.get(pod)
+        if gang is None:
+            return Permitted((pod,))
+        gang.pending.pop(pod, None)
+        gang.waiting[pod] = None
+        if gang.parameters is None:
+            return Held(0)
+        group = self.group_of(gang)
+        known = [self._gangs.get(name) for name in gang.parameters.group]
+        for one in known:
+            if one is None or one.parameters is None or not self.rules.satisfied(one, self.group_of(one)):
+                return Held(gang.parameters.wait)
+        going = tuple(found for one in known if one is not None for found in one.waiting)
+        for one in known:
+            assert one is not None
+            one.allowed.update(one.waiting)
+        if not group.members:
+            group.members = frozenset(going)
+        self.round, group.rounds = None, 0
+        return Permitted(going)
+
+    def failed(self, pod: PodKey, text: str) -> tuple[PodKey, ...]:
+        """A pod has no node: who gives back the one that he waits at."""
+        gang = self._gang_of.get(pod)
+        if gang is None:
+            return ()
+        group = self.group_of(gang)
+        if gang.parameters is not None and self.rules.free(gang, group):
+            return ()
+        if self.round is not None and not self.round.failed:
+            self.round.failed = text
+            group.rounds += 1
+        if gang.parameters is not None and not self.rules.rejects_together(gang, group):
+            return ()
+        group.members = frozenset()
+        return self._reject(list(self.together(gang)))
+
+    def unreserved(self, pod: PodKey) -> tuple[PodKey, ...]:
+        """A pod does not get to its node: it is pending again, and so are those who give theirs back with it."""
+        gang = self._gang_of.get(pod)
+        if gang is None or pod in gang.bound:
+            return ()
+        waited = pod in gang.waiting
+        self._leave(gang, pod)
+        gang.pending[pod] = None
+        if not waited or gang.parameters is None:
+            return ()
+        group = self.group_of(gang)
+        if not self.rules.rejects_together(gang, group) or self.rules.free(gang, group):
+            return ()
+        return self._reject(list(self.together(gang)))
+
+    def _reject(self, gangs: list[Gang]) -> tuple[PodKey, ...]:
+        """All who wait on nodes, and may not go yet, are pending again."""
+        going = []
+        for gang in gangs:
+            for pod in [one for one in gang.waiting if one not in gang.allowed]:
+                going.append(pod)
+                self._leave(gang, pod)
+                gang.pending[pod] = None
+        return tuple(going)

@@ -1,0 +1,170 @@
+"""`koordpolicy explain gang`: how the pods of a gang stand, and where they would go together now."""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from koordpolicy.algorithms.gang import Gang
+from koordpolicy.cli.command import OK, CannotRunError
+from koordpolicy.cli.explain_pod import objects_by_key, scheduler_of_picture
+from koordpolicy.cli.picture import picture_of
+from koordpolicy.cli.pod_policies import Policies, policies_of
+from koordpolicy.cli.simulation.words import Page
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.diagnostics.escaping import json_text
+from koordpolicy.kube.snapshot import Snapshot
+from koordpolicy.model.pod import PodKey
+from koordpolicy.model.time import whole_seconds_text
+from koordpolicy.scheduler.plugins.gang.gangs import Gangs
+from koordpolicy.scheduler.plugins.gang.words import lacking_text, not_initialised_text
+from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedMember:
+    """A pod of a gang: `on` is its node, `node` the one that it would get after those before it, `message` why it would get none."""
+
+    pod: PodKey
+    on: str = ""
+    node: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedGang:
+    """A gang with its pods, those of gangs that are placed together with it after its own."""
+
+    gang: Gang
+    members: tuple[ExplainedMember, ...]
+    lacking: str
+    policies: Policies
+
+    @property
+    def placed(self) -> int:
+        """How many have a node, or would get one."""
+        return sum(1 for one in self.members if one.on or one.node)
+
+
+def explain_gang(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Say how the gang of the arguments stands, and where its pods would go. Raises `CannotRunError`."""
+    if arguments.policies and arguments.policies_from_cluster:
+        raise CannotRunError("policies come from `-p` or from the cluster: give one of the two")
+    cluster, heard = picture_of(arguments, terminal)
+    found = _found(policies_of(arguments, heard), cluster, str(arguments.name), terminal)
+    if arguments.output == "json":
+        terminal.print(json_text(_plain(found), indent=2))
+    else:
+        terminal.print("\n".join(_lines(found, Page(terminal.width, terminal.colour()))))
+    return OK
+
+
+def _found(policies: Policies, cluster: Snapshot, name: str, terminal: Terminal) -> ExplainedGang:
+    scheduler = scheduler_of_picture(policies, cluster, DEFAULT_PROFILE, 0, objects_by_key(cluster), terminal)
+    gangs = scheduler.gangs
+    if gangs is None:
+        raise CannotRunError(
+            f"the profile `{DEFAULT_PROFILE}` keeps no gangs together: name the plugin `Coscheduling` among its filters"
+        )
+    named = name if "/" in name else f"default/{name}"
+    gang = gangs.book.gangs.get(named)
+    if gang is None:
+        others = sorted(one for one in gangs.book.gangs if one.rpartition("/")[2] == named.rpartition("/")[2])
+        help = f"; there is `{others[0]}`" if others else f", of {len(gangs.book.gangs):,} gangs"
+        raise CannotRunError(f"there is no gang `{named}`{help}")
+    lacking = ""
+    if gang.parameters is None:
+        lacking = not_initialised_text(named, by_object=gangs.is_by_object(named))
+    elif gangs.book.lacking(gang):
+        lacking = lacking_text(gangs.book, gang)
+    return ExplainedGang(gang, tuple(_members(scheduler, gangs, gang)), lacking, policies)
+
+
+def _members(scheduler: Scheduler, gangs: Gangs, gang: Gang) -> Iterator[ExplainedMember]:
+    """The pods of a gang and of those together with it, those without a node one after another as in a round of theirs."""
+    together = [gang, *(one for one in gangs.book.together(gang) if one is not gang)]
+    cache = scheduler.cache
+    for one in together:
+        for key in one.bound:
+            yield ExplainedMember(key, on=cache.node_of(key) or "")
+    with cache.trial():
+        for key in [key for one in together for key in one.pending]:
+            view = scheduler.waiting_view(key)
+            if view is None:
+                continue
+            decision = scheduler.framework.decide(view)
+            if decision.placed:
+                cache.place(view, decision.node, 0)
+            yield ExplainedMember(key, node=decision.node, message=decision.message.partition("\n")[0])
+
+
+# --- the answer -----------------------------------------------------------------------------------
+
+
+def _plain(found: ExplainedGang) -> dict[str, Any]:
+    gang, said = found.gang, found.gang.parameters
+    return {
+        "gang": gang.id,
+        "policies": found.policies.plain(),
+        "minimum": None if said is None else said.minimum,
+        "mode": None if said is None else said.mode,
+        "matchPolicy": None if said is None else said.match_policy,
+        "together": [] if said is None else list(said.group),
+        "pods": len(gang.pods),
+        "bound": len(gang.bound),
+        "placed": found.placed,
+        "lacking": found.lacking or None,
+        "members": [
+            {
+                "pod": "/".join(one.pod),
+                "on": one.on or None,
+                "node": one.node or None,
+                "message": one.message or None,
+            }
+            for one in found.members
+        ],
+    }
+
+
+def _lines(found: ExplainedGang, page: Page) -> Iterator[str]:
+    gang, said = found.gang, found.gang.parameters
+    count = len(found.members)
+    yield page.heading(f"gang {gang.id}: {_verdict(found)}", f"{found.placed} of {count} placed")
+    policies = found.policies
+    yield from page.wrapped(f"policies: {policies.origin}, {policies.short}", 4, "  ")
+    yield from page.wrapped(policies.note, 4)
+    if said is not None:
+        wait = whole_seconds_text(said.wait)
+        yield from page.wrapped(
+            f"needs {said.minimum} pods, {said.mode}, {said.match_policy}, waits {wait} for all of them",
+            4,
+            "  ",
+        )
+        if len(said.group) > 1:
+            yield from page.wrapped(f"placed together: {', '.join(said.group)}", 4, "  ")
+    yield ""
+    if found.lacking:
+        yield from page.wrapped(f"{found.lacking}.", 4, "  ")
+        yield ""
+    for one in found.members:
+        name = "/".join(one.pod)
+        if one.on:
+            yield from page.wrapped(f"{name} is on {one.on}", 6, "  ")
+        elif one.node:
+            yield from page.wrapped(f"{name} would go to {one.node}", 6, "  ")
+        else:
+            yield from page.wrapped(f"{name} finds no node: {one.message}", 6, "  ")
+
+
+def _verdict(found: ExplainedGang) -> str:
+    gang, count = found.gang, len(found.members)
+    if found.lacking:
+        return "it is not tried"
+    assert gang.parameters is not None
+    if not gang.pending:
+        return "all its pods are bound"
+    if found.placed == count:
+        return "all its pods find a node now"
+    if len(gang.bound) >= gang.parameters.minimum:
+        return "it runs, and not all its pods find a node"
+    return "not all its pods find a node now, so that none is bound"

@@ -1,0 +1,60 @@
+"""The PodGroup objects of a cluster, and which of them changed since somebody looked."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from koordpolicy.model.gang import GangKey, PodGroup
+
+_MOST: Final = 100_000
+"""Changes that are kept for whoever asks for them; beyond, all objects count as changed."""
+
+
+class PodGroups:
+    """Kept from events, by namespace and name."""
+
+    __slots__ = ("_all", "_changed", "_everything")
+
+    def __init__(self) -> None:
+        self._all: dict[GangKey, PodGroup] = {}
+        self._changed: dict[GangKey, None] = {}
+        self._everything = False
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def get(self, key: GangKey) -> PodGroup | None:
+        """The object of that namespace and name; None for none."""
+        return self._all.get(key)
+
+    @property
+    def all(self) -> Iterable[PodGroup]:
+        """All there are."""
+        return self._all.values()
+
+    def set(self, group: PodGroup) -> bool:
+        """An object is new or has changed; whether it says something else of its gang now."""
+        before = self._all.get(group.key)
+        self._all[group.key] = group
+        if before is not None and before.declaration == group.declaration:
+            return False
+        self._note(group.key)
+        return True
+
+    def remove(self, namespace: str, name: str) -> bool:
+        """An object is gone; whether there was one."""
+        if self._all.pop((namespace, name), None) is None:
+            return False
+        self._note((namespace, name))
+        return True
+
+    def taken(self) -> list[GangKey]:
+        """The keys of all that changed, or are gone, since this was asked last."""
+        found = list(dict.fromkeys([*self._changed, *self._all])) if self._everything else list(self._changed)
+        self._changed, self._everything = {}, False
+        return found
+
+    def _note(self, key: GangKey) -> None:
+        if len(self._changed) < _MOST:
+            self._changed[key] = None
+        else:
+            self._everything = True

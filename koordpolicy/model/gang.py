@@ -1,0 +1,162 @@
+"""Gangs as values: PodGroup objects, and what pods and PodGroups say of a gang."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from koordpolicy.model.pod import Pod, read_time
+from koordpolicy.model.protocol import (
+    GANG_GROUPS,
+    GANG_MATCH_POLICY,
+    GANG_MINIMUM,
+    GANG_MODE,
+    GANG_TOTAL,
+    GANG_WAITING_TIME,
+    POD_GROUP_MATCH_POLICY,
+    POD_GROUP_MINIMUM,
+)
+from koordpolicy.model.reading import NO_TEXT, Json, ObjectError, embedded, integer, mapping, text, texts
+from koordpolicy.model.time import NANOSECONDS, parse_duration
+
+GangKey: TypeAlias = tuple[str, str]
+"""Namespace and name of a gang."""
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_INT32: Final = 2**31
+_INT64: Final = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class GangDeclaration:
+    """What an object says of a gang: a PodGroup, or a pod. `minimum`, `total` and `waiting_time` (nanoseconds, above 0) are None
+    where it says none, or none that can be read; `groups` is empty, as are texts.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    labels: Mapping[str, str] = field(default_factory=lambda: NO_TEXT)
+    annotations: Mapping[str, str] = field(default_factory=lambda: NO_TEXT)
+    minimum: int | None = None
+    total: int | None = None
+    mode: str = ""
+    match_policy: str = ""
+    waiting_time: int | None = None
+    groups: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """`NAMESPACE/NAME`."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    """A PodGroup object: what it says, and the status that it has. Times in nanoseconds since 1970."""
+
+    declaration: GangDeclaration
+    uid: str = ""
+    created_at: int | None = None
+    resource_version: str = field(default="", compare=False)
+    status: Json = field(default_factory=dict)
+
+    @property
+    def key(self) -> GangKey:
+        """Namespace and name."""
+        return self.declaration.namespace, self.declaration.name
+
+    @property
+    def minimum(self) -> int:
+        """How many pods it needs."""
+        return self.declaration.minimum or 0
+
+
+def read_pod_group(obj: Json) -> PodGroup:
+    """A PodGroup from its JSON. Raises ObjectError with the place of what is malformed."""
+    metadata, spec = mapping(obj, "metadata"), mapping(obj, "spec")
+    status = mapping(obj, "status")
+    text(status, "phase", "status")
+    seconds = integer(spec, "scheduleTimeoutSeconds", "spec") or 0
+    said = _declaration(
+        "PodGroup",
+        text(metadata, "namespace", "metadata") or "default",
+        text(metadata, "name", "metadata"),
+        texts(metadata, "labels", "metadata"),
+        texts(metadata, "annotations", "metadata"),
+        minimum=integer(spec, "minMember", "spec") or 0,
+        waiting_time=seconds * NANOSECONDS if seconds > 0 else None,
+    )
+    return PodGroup(
+        said,
+        text(metadata, "uid", "metadata"),
+        read_time(metadata, "creationTimestamp", "metadata"),
+        text(metadata, "resourceVersion", "metadata"),
+        status,
+    )
+
+
+def declared_by_pod(pod: Pod, name: str) -> GangDeclaration:
+    """What a pod says of the gang of that name that it belongs to."""
+    written = pod.labels.get(POD_GROUP_MINIMUM) or pod.annotations.get(GANG_MINIMUM, "")
+    return _declaration(
+        "Pod",
+        pod.namespace,
+        name,
+        pod.labels,
+        pod.annotations,
+        minimum=_integer(written, _INT32),
+        waiting_time=_waiting_time(pod.annotations.get(GANG_WAITING_TIME, "")),
+    )
+
+
+def _declaration(
+    kind: str,
+    namespace: str,
+    name: str,
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str],
+    *,
+    minimum: int | None,
+    waiting_time: int | None,
+) -> GangDeclaration:
+    return GangDeclaration(
+        kind,
+        namespace,
+        name,
+        labels,
+        annotations,
+        minimum,
+        _integer(annotations.get(GANG_TOTAL, ""), _INT64),
+        annotations.get(GANG_MODE, ""),
+        annotations.get(GANG_MATCH_POLICY) or annotations.get(POD_GROUP_MATCH_POLICY, ""),
+        waiting_time,
+        _groups(annotations.get(GANG_GROUPS, "")),
+    )
+
+
+def _integer(source: str, limit: int) -> int | None:
+    """A whole number within -`limit` and `limit` - 1; None for any other text."""
+    if len(source) > 20 or not _INTEGER.fullmatch(source):
+        return None
+    found = int(source)
+    return found if -limit <= found < limit else None
+
+
+def _waiting_time(source: str) -> int | None:
+    try:
+        found = parse_duration(source)
+    except ValueError:
+        return None
+    return found if found > 0 else None
+
+
+def _groups(source: str) -> tuple[str, ...]:
+    """The gangs that an annotation lists. What is no text there stands for a gang that never is."""
+    if not source:
+        return ()
+    try:
+        found = embedded(source, GANG_GROUPS)
+    except ObjectError:
+        return ()
+    return tuple(one if isinstance(one, str) else "" for one in found) if isinstance(found, list) else ()

@@ -1,0 +1,396 @@
+"""The gangs of a scheduler: what its book says of each step of a pod, and whom that concerns.
+
+Pods of a gang wait before the queue until enough of them are there. The first that has its turn opens a round, in which the
+others are tried right after it; each that finds a node waits there. Once enough have one, all go; where one finds none, all that
+wait give their nodes back.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from koordpolicy.algorithms.gang import Gang, Held, Permitted, Why, gang_id
+from koordpolicy.algorithms.gang_book import GangBook
+from koordpolicy.algorithms.gang_records import GangPods
+from koordpolicy.cluster.nodes import NodeView
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.gang import GangDeclaration, GangKey, declared_by_pod
+from koordpolicy.model.pod import PodKey
+from koordpolicy.model.protocol import PHASE_RUNNING
+from koordpolicy.scheduler.decision import PodDecision
+from koordpolicy.scheduler.plugins.base import Host, Refusal, Wait
+from koordpolicy.scheduler.plugins.gang.policy import BY_POD_GROUP, GangDecisions, GangPolicy
+from koordpolicy.scheduler.plugins.gang.starving import Starving
+from koordpolicy.scheduler.plugins.gang.words import lacking_text, not_initialised_text
+from koordpolicy.scheduler.plugins.parameters import Parameters
+
+_NO_FACTS: Final[Mapping[str, Any]] = {}
+
+
+class Gangs:
+    """The state of the plugin."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._policy = GangPolicy(host.graph)
+        self._decisions = GangDecisions(self._policy, host.now, self._namespace, self._priority_of)
+        self.book: Final = GangBook(self._decisions)
+        self._said: dict[str, GangDeclaration] = {}
+        """What is said of each gang that enough is said of, by its id."""
+        self._by_object: set[str] = set()
+        """The gangs that PodGroup objects alone speak of."""
+        self._priorities: dict[PodKey, int] = {}
+        self._phases: dict[PodKey, str] = {}
+        self._owners: dict[str, str] = {}
+        self.changed: Final[dict[str, None]] = {}
+        """The gangs of PodGroup objects to which something has happened; whoever tells of them takes them away."""
+        self.lost: Final[set[str]] = set()
+        """Those of which pods have gone that were bound; the same."""
+        self._in_round: set[PodKey] = set()
+        """The pods that have got a node to wait at in the round that is open, in which nobody else is tried."""
+        self._unheard: set[PodKey] = set()
+        """Those of them that give it back in the same round: nobody is helped by that."""
+        self._failed: dict[str, str] = {}
+        """Why each gang did not fit when it was tried last."""
+        self._reserved: set[PodKey] = set()
+        """The pods that have just got a node, and are not asked about yet."""
+        self._complete: set[tuple[str, ...]] = set()
+        self._unfinished: dict[str, None] = {}
+        """The gangs that are bound in part."""
+        self._starving = Starving(self.book, self._decisions, host.now)
+        self._last: tuple[PodView | None, str] = None, ""
+        self.heard()
+
+    # --- what there is ----------------------------------------------------------------------------
+
+    def concerned(self, view: PodView) -> bool:
+        """Whether a pod is in a gang."""
+        return bool(self._name_of(view))
+
+    def came(self, view: PodView, node: str) -> None:
+        """A pod is there or has changed, with its node; empty for none."""
+        key, name = view.pod.key, self._name_of(view)
+        if not name:
+            if self.book.gang_of(key) is not None:
+                self.went(key)
+            return
+        named = gang_id((view.pod.namespace, name))
+        self._priorities[key], self._phases[key] = view.priority, view.pod.phase
+        gang = self.book.set_pod(key, named, bound=bool(node))
+        self._declare(gang, view, name)
+        if named in self._by_object:
+            self.changed[named] = None
+            if named not in self._owners:
+                self._owners[named] = ",".join(
+                    sorted(f"{view.pod.namespace}/{one.name}" for one in view.pod.owners)
+                )
+        if gang.bound and gang.pending:
+            self._unfinished[named] = None
+        self._look(gang)
+        if node and self.book.one_stands_for(gang):
+            self._ask_again(gang.pending)
+
+    def went(self, key: PodKey) -> None:
+        """A pod is gone, or nobody is to place it."""
+        gang = self.book.gang_of(key)
+        if gang is None:
+            return
+        stood = self.book.group_of(gang).representative == key
+        if gang.id in self._by_object:
+            self.changed[gang.id] = None
+            if key in gang.bound:
+                self.lost.add(gang.id)
+        self.book.remove_pod(key)
+        self._priorities.pop(key, None)
+        self._phases.pop(key, None)
+        for known in (self._reserved, self._in_round, self._unheard):
+            known.discard(key)
+        if gang.bound and gang.pending:
+            self._unfinished[gang.id] = None
+        if not gang.pods:
+            self._failed.pop(gang.id, None)
+        if not gang.pods and gang.id not in self._by_object:
+            self.book.remove_gang(gang.id)
+            self._said.pop(gang.id, None)
+        self._look(gang)
+        if stood:
+            self._ask_again(self.book.pending_with(gang))
+
+    def heard(self) -> None:
+        """PodGroup objects have changed."""
+        groups = self._host.cluster.pod_groups
+        for key in groups.taken():
+            self._set_by_object(key)
+
+    def _set_by_object(self, key: GangKey) -> None:
+        named = gang_id(key)
+        known = self.book.gangs.get(named)
+        if known is not None and known.pods and named not in self._by_object:
+            return  # its pods say what holds of it
+        found = self._host.cluster.pod_groups.get(key)
+        if found is None:
+            self._by_object.discard(named)
+            self._said.pop(named, None)
+            self._owners.pop(named, None)
+            if known is not None and not known.pods:
+                self.book.remove_gang(named)
+                return
+            if known is not None:
+                self._by_object.add(named)
+                self._set(named)
+            return
+        self._by_object.add(named)
+        self.changed[named] = None
+        self._said[named] = found.declaration
+        self._set(named)
+
+    def _declare(self, gang: Gang, view: PodView, name: str) -> None:
+        """A pod may be the first to say how its gang is placed."""
+        if gang.id in self._by_object or gang.parameters is not None:
+            return
+        namespace = self._namespace(view.pod.namespace)
+        if self._policy.declared_by(view, namespace, self._host.now()) == BY_POD_GROUP:
+            self._by_object.add(gang.id)
+            self._set_by_object((view.pod.namespace, name))
+        else:
+            self._said[gang.id] = declared_by_pod(view.pod, name)
+            self._set(gang.id)
+
+    def _set(self, named: str) -> None:
+        """A gang is placed as is said of it now."""
+        said, parameters = self._said.get(named), None
+        if said is not None:
+            parameters = self._policy.parameters(said, self._namespace(said.namespace), self._host.now())
+        gang = self.book.set_gang(named, parameters)
+        if parameters is None and named not in self._by_object:
+            self._said.pop(named, None)  # the next pod may say enough
+        self._look(gang)
+        self._ask_again(gang.pending)
+
+    def _look(self, gang: Gang) -> None:
+        """Whether a gang, with those that are placed together with it, is complete now; whoever waits for that is asked again."""
+        if gang.parameters is None:
+            return
+        group = self.book.group_of(gang)
+        complete = not self.book.lacking(gang)
+        if complete and group.gangs not in self._complete:
+            self._complete.add(group.gangs)
+            group.complete_since = self._host.now()
+            self._ask_again(self.book.pending_with(gang))
+        elif not complete and group.gangs in self._complete:
+            self._complete.discard(group.gangs)
+            group.complete_since = None
+        if gang.bound:
+            group.complete_since = None
+
+    def _name_of(self, view: PodView) -> str:
+        """The name of the gang that a pod belongs to; empty for none."""
+        if self._host.graph is not self._policy.graph:
+            self._renew()
+        if self._last[0] is not view:
+            pod = view.pod
+            self._last = view, self._policy.gang_of(view, self._namespace(pod.namespace), self._host.now())
+        return self._last[1]
+
+    def _renew(self) -> None:
+        """Go on by another revision: what is said of gangs may mean something else."""
+        self._policy = self._decisions.policy = GangPolicy(self._host.graph)
+        self._last = None, ""
+        for named in list(self.book.gangs):
+            self._set(named)
+
+    def _namespace(self, name: str) -> Mapping[str, Any]:
+        return self._host.cluster.namespaces.get(name, _NO_FACTS)
+
+    def _priority_of(self, gang: Gang) -> int:
+        if not self._policy.reads_priority:
+            return 0
+        return max((self._priorities.get(pod, 0) for pod in gang.pods), default=0)
+
+    # --- before and in the queue ------------------------------------------------------------------
+
+    def gate(self, view: PodView, _parameters: Parameters) -> Refusal | None:
+        """Why a pod is not to wait in the queue."""
+        key = view.pod.key
+        if self.book.gang_of(key) is None:
+            self.came(view, "")
+        why = self.book.may_enter(key)
+        return None if why is None else Refusal(self._text(why, key))
+
+    def next(self, may: Callable[[PodKey], bool], due: Callable[[PodKey], bool]) -> PodKey | None:
+        """Who is tried before the queue's first."""
+        while self.book.round is not None:
+            turn = self.book.next()
+            for pod in turn.candidates:
+                self.book.take(pod)
+                if may(pod):
+                    return pod
+            self._give_back(turn.rejected)
+            if not turn.candidates:
+                self._in_round.clear()
+        for named in list(self._unfinished):
+            gang = self.book.gangs.get(named)
+            if (
+                gang is None
+                or not gang.pending
+                or not self._decisions.finishes_first(gang, self.book.group_of(gang))
+            ):
+                del self._unfinished[named]
+                continue
+            for pod in gang.pending:
+                if due(pod):
+                    return pod
+        return None
+
+    def begin(self, view: PodView) -> Refusal | None:
+        """Why a pod is not tried that has its turn."""
+        key = view.pod.key
+        gang = self.book.gang_of(key)
+        if gang is None:
+            return None
+        if self.book.round is None and not self._free(gang):
+            other = self._starving.before(gang, self._priorities.get(key, 0))
+            if other is not None:
+                return Refusal(f"gang {other} waits for room for longer, and others hold back for it")
+        if self.book.round is None:
+            self._in_round.clear()
+        why = self.book.begin(key)
+        return None if why is None else Refusal(self._text(why, key))
+
+    def at_once(self) -> bool:
+        """Whether the pods of the round are decided on in one go."""
+        round_ = self.book.round
+        gang = None if round_ is None else self.book.gangs.get(round_.gang)
+        return gang is not None and self._decisions.at_once(gang, self.book.group_of(gang))
+
+    def together(self, view: PodView) -> bool:
+        """Whether a pod goes with others or not at all."""
+        gang = self.book.gang_of(view.pod.key)
+        return gang is not None and not self._free(gang)
+
+    def _free(self, gang: Gang) -> bool:
+        return gang.parameters is not None and self._decisions.free(gang, self.book.group_of(gang))
+
+    def failed(self, view: PodView, decision: PodDecision) -> None:
+        """A pod found no node, or was not tried."""
+        key = view.pod.key
+        gang = self.book.gang_of(key)
+        if gang is None:
+            return
+        have = sum(len(one.waiting) for one in self.book.together(gang))
+        first = decision.message.partition("\n")[0]
+        text = f"{have} had a node when pod {'/'.join(key)} found none: {first}"
+        before = self.book.round.failed if self.book.round is not None else ""
+        rejected = self.book.failed(key, text)
+        if not before:
+            for one in self.book.together(gang):
+                self._failed[one.id] = text
+        self._give_back(rejected)
+
+    # --- on nodes ---------------------------------------------------------------------------------
+
+    def reserve(self, view: PodView, _nodes: NodeView, _parameters: Parameters) -> PodKey | None:
+        """A pod has a node."""
+        key = view.pod.key
+        if self.book.gang_of(key) is None:
+            return None
+        self._reserved.add(key)
+        return key
+
+    def undo(self, key: PodKey) -> None:
+        """It does not get there."""
+        self._reserved.discard(key)
+        rejected = self.book.unreserved(key)
+        if rejected and (gang := self.book.gang_of(key)) is not None:
+            text = f"pod {'/'.join(key)} does not get to its node"
+            for one in self.book.together(gang):
+                self._failed[one.id] = text
+        self._ask_again(rejected)
+
+    def permit(self, view: PodView, _node: str, _parameters: Parameters) -> Refusal | Wait | None:
+        """Whether a pod may go to its node: it has just got it, or is asked about again."""
+        key = view.pod.key
+        gang = self.book.gang_of(key)
+        if gang is None:
+            return None
+        if key in self._reserved:
+            self._reserved.discard(key)
+            said = self.book.permit(key)
+            if isinstance(said, Permitted):
+                self._in_round.clear()
+                self._failed.pop(gang.id, None)
+                self._ask_again(pod for pod in said.pods if pod != key)
+                return None
+            if self.book.round is not None:
+                self._in_round.add(key)
+        else:
+            if key in gang.allowed:
+                return None
+            if key not in gang.waiting:
+                unheard = key in self._unheard
+                self._unheard.discard(key)
+                why = self._failed.get(gang.id, "one of its pods does not get to its node")
+                return Refusal(f"gang {gang.id} does not fit: {why}", unheard=unheard)
+            said = Held(0 if gang.parameters is None else gang.parameters.wait)
+        return Wait(self._host.now() + said.wait, self._waits(gang))
+
+    def _waits(self, gang: Gang) -> str:
+        """For what pods of a gang wait on their nodes."""
+        parts = [
+            f"{len(one.waiting) + len(one.bound)} of {one.parameters.minimum} pods of gang {one.id} have a node"
+            for one in self.book.together(gang)
+            if one.parameters is not None
+        ]
+        return ", ".join(parts) or not_initialised_text(gang.id, by_object=gang.id in self._by_object)
+
+    # --- for the status of PodGroups ----------------------------------------------------------------
+
+    def counted(self, named: str, succeeded: int, failed: int) -> GangPods:
+        """What the pods of a gang do, with so many that are over and not watched."""
+        gang = self.book.gangs.get(named)
+        pods = () if gang is None else tuple(gang.pods)
+        bound = 0 if gang is None else len(gang.bound)
+        over = succeeded + failed
+        running = sum(1 for pod in pods if self._phases.get(pod) == PHASE_RUNNING)
+        return GangPods(len(pods) + over, bound + over, running, succeeded, failed)
+
+    def is_by_object(self, named: str) -> bool:
+        """Whether a PodGroup object alone speaks of a gang."""
+        return named in self._by_object
+
+    def owners(self, named: str) -> str:
+        """The owners of one of its pods, as `NAMESPACE/NAME`, sorted and joined by commas."""
+        return self._owners.get(named, "")
+
+    def _give_back(self, pods: tuple[PodKey, ...]) -> None:
+        """Pods do not keep the nodes that they wait at."""
+        self._unheard.update(self._in_round.intersection(pods))
+        self._ask_again(pods)
+
+    # --- words ------------------------------------------------------------------------------------
+
+    def _ask_again(self, pods: Iterable[PodKey]) -> None:
+        found = tuple(pods)
+        if found:
+            self._host.reconsider(*found)
+
+    def _text(self, why: Why, key: PodKey) -> str:
+        gang = self.book.gang_of(key)
+        if gang is None or why is Why.NOT_INITIALISED:
+            named = "" if gang is None else gang.id
+            return not_initialised_text(named, by_object=named in self._by_object)
+        if why is Why.BASIC_CHECK:
+            return lacking_text(self.book, gang)
+        if why is Why.ROUND_FAILED and self.book.round is not None:
+            return f"gang {gang.id} does not fit: {self.book.round.failed}"
+        return f"another pod of gang {gang.id} waits in the queue for all of them"
+
+    def status(self) -> dict[str, Any]:
+        """What is shown: how many gangs there are, how many wait on nodes, and whose round is open."""
+        gangs = self.book.gangs.values()
+        return {
+            "gangs": len(gangs),
+            "pods": sum(len(one.pods) for one in gangs),
+            "waiting": sum(1 for one in gangs if one.waiting),
+            "boundInPart": len(self._unfinished),
+            **({} if self.book.round is None else {"round": self.book.round.gang}),
+        }

@@ -1,0 +1,173 @@
+"""What policy says of gangs: which one a pod belongs to, how it is placed, and how it stands."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from koordpolicy.algorithms.gang import Gang, GangGroup, GangParameters
+from koordpolicy.algorithms.gang_records import declaration_facts, gang_facts
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.prepared import Records, prepared
+from koordpolicy.graph import RuleGraph
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.values import Duration, Timestamp
+from koordpolicy.language.facts import TIMES
+from koordpolicy.model.gang import GangDeclaration
+from koordpolicy.model.time import NANOSECONDS
+
+KIND: Final = "GangScheduling"
+
+BY_POD_GROUP: Final = "PodGroup"
+AT_ONCE: Final = "AtOnce"
+
+
+class GangPolicy:
+    """The decisions of one graph. Where one cannot be made, what it gives is said with it."""
+
+    __slots__ = ("_decisions", "graph", "reads_priority", "some_starve")
+
+    def __init__(self, graph: RuleGraph) -> None:
+        self.graph = graph
+        target = KIND
+        self._decisions = {field: prepared(graph, f"{target}.{field}") for field in _FIELDS}
+        starves = self._decisions["queue.starves"]
+        self.some_starve: Final = starves.program is not None or starves.constant is True
+        """Whether others hold back for any gang at all."""
+        read = {fact for one in self._decisions.values() for fact in one.facts}
+        self.reads_priority: Final = self.some_starve or ("gang", "priority") in read
+        """Whether anything depends on the priority of gangs."""
+
+    def gang_of(self, pod: PodView, namespace: Mapping[str, Any], now: int) -> str:
+        """The name of the gang that a pod belongs to; empty for none, and where it cannot be told."""
+        records = {"pod": pod.facts, "namespaceObject": namespace, "now": _second(now)}
+        return str(self._value("gangOfPod", records, "") or "")
+
+    def declared_by(self, pod: PodView, namespace: Mapping[str, Any], now: int) -> str:
+        """What says how the gang of a pod is placed: `PodGroup` or `Pod`."""
+        records = {"pod": pod.facts, "namespaceObject": namespace, "now": _second(now)}
+        return str(self._value("declaredBy", records, "Pod"))
+
+    def parameters(
+        self, said: GangDeclaration, namespace: Mapping[str, Any], now: int
+    ) -> GangParameters | None:
+        """How a gang is placed of which this is said; None where that is not enough, or where it cannot be told."""
+        records = {
+            "gangDeclaration": declaration_facts(said, TIMES),
+            "namespaceObject": namespace,
+            "now": _second(now),
+        }
+        decisions = self._decisions
+        try:
+            if decisions["initialised"].value(records) is not True:
+                return None
+            minimum = int(decisions["minimum"].value(records))
+            total = decisions["total"].value(records)
+            wait = decisions["waitingTime"].value(records)
+            groups = decisions["groups"].value(records) or [f"{said.namespace}/{said.name}"]
+            return GangParameters(
+                minimum,
+                tuple(sorted(map(str, groups))),
+                minimum if total is None else int(total),
+                str(decisions["mode"].value(records)),
+                str(decisions["matchPolicy"].value(records)),
+                wait.ns if isinstance(wait, Duration) else 0,
+            )
+        except CelError:
+            return None
+
+    # --- of a gang as it stands -------------------------------------------------------------------
+
+    def says(self, field: str, records: Records, otherwise: bool) -> bool:
+        """A decision on a gang that is yes or no; `otherwise` where it cannot be made."""
+        return self._value(field, records, otherwise) is True
+
+    def at_once(self, records: Records) -> bool:
+        """Whether the pods of a gang are decided on in one go."""
+        return str(self._value("placement", records, "OneByOne")) == AT_ONCE
+
+    def _value(self, field: str, records: Records, otherwise: Any) -> Any:
+        try:
+            found = self._decisions[field].value(records)
+        except CelError:
+            return otherwise
+        return otherwise if found is None else found
+
+
+class GangDecisions:
+    """The rules of a `GangBook`, answered by policy. `policy` may be another one from one moment to the next.
+
+    `clock` gives nanoseconds since 1970, `namespace` the facts of one, `priority` the highest one of a gang's pods.
+    """
+
+    __slots__ = ("_clock", "_namespaces", "policy", "priority")
+
+    def __init__(
+        self,
+        policy: GangPolicy,
+        clock: Callable[[], int],
+        namespaces: Callable[[str], Mapping[str, Any]],
+        priority: Callable[[Gang], int],
+    ) -> None:
+        self.policy = policy
+        self._clock = clock
+        self._namespaces = namespaces
+        self.priority: Final = priority
+        """The priority of a gang."""
+
+    def records(self, gang: Gang, group: GangGroup) -> Records:
+        """What decisions on a gang read."""
+        now = self._clock()
+        since = group.complete_since
+        return {
+            "gang": gang_facts(
+                gang,
+                group,
+                TIMES,
+                priority=self.priority(gang),
+                unplaced_for=0 if since is None else max(0, now - since),
+            ),
+            "namespaceObject": self._namespaces(gang.id.partition("/")[0]),
+            "now": _second(now),
+        }
+
+    def complete(self, gang: Gang, group: GangGroup) -> bool:
+        """Whether enough of its pods are there."""
+        return self.policy.says("complete", self.records(gang, group), False)
+
+    def satisfied(self, gang: Gang, group: GangGroup) -> bool:
+        """Whether enough of its pods have a node."""
+        return self.policy.says("satisfied", self.records(gang, group), False)
+
+    def free(self, gang: Gang, group: GangGroup) -> bool:
+        """Whether its pods are placed one by one."""
+        return self.policy.says("free", self.records(gang, group), False)
+
+    def rejects_together(self, gang: Gang, group: GangGroup) -> bool:
+        """Whether all who wait give their nodes back where one does not get there."""
+        return self.policy.says("rejectsTogether", self.records(gang, group), True)
+
+    def one_enters(self, gang: Gang, group: GangGroup) -> bool:
+        """Whether one pod waits in the queue for all."""
+        return self.policy.says("queue.oneEnters", self.records(gang, group), False)
+
+    def finishes_first(self, gang: Gang, group: GangGroup) -> bool:
+        """Whether its pods are tried before all others."""
+        return self.policy.says("queue.finishesFirst", self.records(gang, group), False)
+
+    def starves(self, gang: Gang, group: GangGroup) -> bool:
+        """Whether others hold back for it."""
+        return self.policy.says("queue.starves", self.records(gang, group), False)
+
+    def at_once(self, gang: Gang, group: GangGroup) -> bool:
+        """Whether its pods are decided on in one go."""
+        return self.policy.at_once(self.records(gang, group))
+
+
+def _second(now: int) -> Timestamp:
+    return Timestamp(now - now % NANOSECONDS)
+
+
+_FIELDS: Final = (
+    "gangOfPod", "declaredBy", "initialised", "minimum", "total", "mode", "matchPolicy", "waitingTime", "groups", "complete",
+    "satisfied", "free", "rejectsTogether", "placement", "queue.oneEnters", "queue.finishesFirst", "queue.starves",
+)  # fmt: skip
+"""The decisions that the plugin asks."""

@@ -1,0 +1,36 @@
+"""What policy says of pods that may go for a gang. Nobody goes yet: gangs displace others with a later version."""
+
+from typing import Final
+
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.prepared import prepared
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.sortable import SortKey
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.model.time import NANOSECONDS
+from koordpolicy.scheduler.plugins.gang.policy import KIND
+from koordpolicy.scheduler.sortkeys import sort_key
+
+
+class GangVictims:
+    """The decisions of one graph on pods on nodes."""
+
+    def __init__(self, graph: RuleGraph) -> None:
+        self._job: Final = prepared(graph, f"{KIND}.preemption.job")
+        self._importance: Final = prepared(graph, f"{KIND}.preemption.importance")
+
+    def job_of(self, victim: PodView, now: int) -> str:
+        """What a pod is a part of; empty for none. `now` is in nanoseconds since 1970."""
+        try:
+            return str(self._job.value(_records(victim, now)) or "")
+        except CelError:
+            return ""
+
+    def importance(self, victim: PodView, now: int) -> SortKey:
+        """The place of a pod among those that may go: the first is kept first."""
+        return sort_key(self._importance, _records(victim, now))
+
+
+def _records(victim: PodView, now: int) -> dict[str, object]:
+    return {"victim": victim.facts, "now": Timestamp(now - now % NANOSECONDS)}

@@ -1,0 +1,262 @@
+"""The book of gangs by model check: all that can happen in small worlds, and random walks through larger ones.
+
+A world is a number of places, pods that each take one, and a book by the pack's own policy. What can happen: a pod comes or goes, one
+that may be tried is tried, the round goes on, one that waits runs out of time, one that may go is bound, or does not get there. In
+every state: nobody may go whose gangs have not enough, and no more places are taken than there are. From every state: once nothing
+fails any more, all gangs that fit are bound, and nobody else holds a place.
+"""
+
+import random
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Final, NamedTuple
+
+import pytest
+
+from koordpolicy.algorithms.gang import Gang, GangParameters, Held
+from koordpolicy.algorithms.gang_book import GangBook
+from koordpolicy.model.pod import PodKey
+from koordpolicy.scheduler.plugins.gang.policy import GangDecisions, GangPolicy
+from tests.vectors.policies import document, graph
+
+_MOST: Final = 60_000
+"""States of one world at most."""
+
+
+def rules(**parameters: object) -> GangDecisions:
+    """What the pack says, with these parameters."""
+    policy = GangPolicy(
+        graph(document("GangScheduling", "own", {"parameters": parameters})) if parameters else graph()
+    )
+    return GangDecisions(policy, lambda: 0, lambda _name: {}, lambda _gang: 0)
+
+
+class Step(NamedTuple):
+    """Something that can happen, to a pod if one is named."""
+
+    what: str
+    pod: PodKey = ("", "")
+
+
+class Places:
+    """So many places, and a book."""
+
+    def __init__(self, decisions: GangDecisions, places: int) -> None:
+        self.book = GangBook(decisions)
+        self.places = places
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "Places":
+        found = Places.__new__(Places)
+        memo[id(self.book.rules)] = self.book.rules
+        found.book, found.places = deepcopy(self.book, memo), self.places
+        return found
+
+    @property
+    def gangs(self) -> list[Gang]:
+        return list(self.book.gangs.values())
+
+    @property
+    def taken(self) -> int:
+        return sum(len(one.waiting) + len(one.bound) for one in self.gangs)
+
+    def key(self) -> object:
+        """What tells states apart: in the end only which pods are where, and the round."""
+        book, of = self.book, ("pending", "waiting", "allowed", "bound")
+        gangs = [(one.id, *(tuple(sorted(getattr(one, name))) for name in of)) for one in self.gangs]
+        groups = sorted(
+            (group.gangs, group.once_satisfied, group.representative)
+            for group in map(book.group_of, self.gangs)
+        )
+        now = book.round
+        return str(
+            (gangs, groups, None if now is None else (now.group, sorted(now.attempted), bool(now.failed)))
+        )
+
+    def steps(self, *, trouble: bool) -> Iterator[Step]:
+        """All that can happen now; `trouble` is what need not."""
+        if self.book.round is not None:
+            # The scheduler goes on with a round before anything else of its own.
+            yield from (Step("turn", pod) for pod in self.book.left() or [("", "")])
+        else:
+            for gang in self.gangs:
+                yield from (Step("try", pod) for pod in gang.pending)
+        for gang in self.gangs:
+            yield from (Step("bind", pod) for pod in gang.allowed)
+            if trouble:
+                yield from (Step("fail", pod) for pod in gang.allowed)
+                yield from (Step("expire", pod) for pod in gang.waiting if pod not in gang.allowed)
+                yield from (Step("delete", pod) for pod in gang.pods)
+
+    def take(self, step: Step) -> None:
+        book, pod = self.book, step.pod
+        match step.what:
+            case "turn":
+                if pod == ("", ""):
+                    book.next()  # nobody is left: the round is over
+                else:
+                    book.take(pod)
+                    self.attempt(pod)
+            case "try":
+                if book.may_enter(pod) is None:
+                    self.attempt(pod)
+            case "bind":
+                book.bound(pod)
+            case "fail" | "expire":
+                book.unreserved(pod)
+            case "delete":
+                book.unreserved(pod)
+                book.remove_pod(pod)
+
+    def attempt(self, pod: PodKey) -> None:
+        """A cycle of the scheduler."""
+        if self.book.begin(pod) is not None or self.taken >= self.places:
+            self.book.failed(pod, "no place")
+        else:
+            self.book.permit(pod)
+
+    # --- what must hold -------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Holds at every moment."""
+        assert self.taken <= self.places
+        for gang in self.gangs:
+            group = self.book.group_of(gang)
+            sets = [*gang.pending, *gang.waiting, *gang.bound]
+            assert sorted(sets) == sorted(gang.pods), "each pod is in one place"
+            assert gang.allowed <= set(gang.waiting)
+            if gang.allowed and gang.parameters is not None and not group.once_satisfied:
+                lost = gang.parameters.minimum - len(gang.waiting) - len(gang.bound)
+                assert lost <= self.lost, "nobody may go alone"
+
+    lost = 0
+    """Pods that were taken away since others were let go."""
+
+    def settle(self) -> None:
+        """Nothing fails any more, and the scheduler goes on by itself as long as anything comes of it."""
+        before = None
+        for _ in range(200):
+            while self.book.round is not None or any(one.allowed for one in self.gangs):
+                self.take(next(self.steps(trouble=False)))
+            if self.key() == before:
+                return
+            before = self.key()
+            for gang in self.gangs:
+                # What ran out of time is tried again, as the queue does.
+                for pod in [one for one in gang.waiting if one not in gang.allowed]:
+                    self.book.unreserved(pod)
+                for pod in list(gang.pending):
+                    if self.book.round is None and pod in gang.pending:
+                        self.take(Step("try", pod))
+                    while self.book.round is not None:
+                        self.take(next(self.steps(trouble=False)))
+        raise AssertionError(f"it does not come to rest: {self.key()}")
+
+    def check_settled(self) -> None:
+        """Holds once it has come to rest: nobody holds a place in vain, and whoever fits has one."""
+        for gang in self.gangs:
+            assert not gang.waiting, f"{gang.id} holds places: {self.key()}"
+            if self.book.lacking(gang):
+                continue
+            together = list(self.book.together(gang))
+            wanted = sum(len(one.pending) for one in together)
+            assert not wanted or wanted > self.places - self.taken, (
+                f"{gang.id} fits and is not bound: {self.key()}"
+            )
+
+
+def world(
+    decisions: GangDecisions,
+    places: int,
+    gangs: dict[str, tuple[int, int]],
+    group: tuple[str, ...] = (),
+    **more: str,
+) -> Places:
+    """Gangs by name with their minimum and their pods, each alone or all together."""
+    found = Places(decisions, places)
+    for name, (minimum, pods) in gangs.items():
+        found.book.set_gang(name, GangParameters(minimum, group or (name,), wait=1, **more))  # type: ignore[arg-type]
+        for at in range(pods):
+            found.book.set_pod((name, str(at)), name)
+    return found
+
+
+SMALL: Final = [
+    pytest.param({"a": (2, 2), "b": (2, 2)}, (), {}, id="two gangs"),
+    pytest.param({"a": (2, 3), "b": (1, 1)}, (), {}, id="a pod more than needed"),
+    pytest.param({"a": (1, 2), "b": (2, 2)}, ("a", "b"), {}, id="two gangs together"),
+    pytest.param({"a": (2, 2), "b": (2, 2)}, (), {"mode": "NonStrict"}, id="two gangs that are not strict"),
+    pytest.param({"a": (2, 3)}, (), {"match_policy": "waiting-and-running"}, id="those that run count"),
+    pytest.param({"a": (2, 3)}, (), {"match_policy": "only-waiting"}, id="only those that wait count"),
+]
+
+
+@pytest.mark.parametrize("one_enters", [False, True], ids=["each", "one for all"])
+@pytest.mark.parametrize(("gangs", "group", "more"), SMALL)
+def test_all_that_can_happen_in_small_worlds(
+    gangs: dict[str, tuple[int, int]], group: tuple[str, ...], more: dict[str, str], one_enters: bool
+) -> None:
+    decisions = rules(joinsRunning=True, oneInQueue=one_enters)
+    for places in (2, 3):
+        first = world(decisions, places, gangs, group, **more)
+        seen, open_ = {first.key()}, [first]
+        while open_:
+            here = open_.pop()
+            here.check()
+            settled = deepcopy(here)
+            settled.settle()
+            settled.check_settled()
+            for step in here.steps(trouble=True):
+                there = deepcopy(here)
+                there.lost = here.lost + (step.what in ("fail", "delete"))
+                there.take(step)
+                if there.key() not in seen:
+                    seen.add(there.key())
+                    assert len(seen) < _MOST
+                    open_.append(there)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_walks_through_larger_worlds(seed: int) -> None:
+    chance = random.Random(seed)
+    decisions = rules(joinsRunning=True, oneInQueue=bool(seed % 2))
+    here = Places(decisions, 20)
+    for at in range(6):
+        name = f"g{at}"
+        group = (name,) if at < 4 else ("g4", "g5")
+        mode, match = (
+            chance.choice(("Strict", "NonStrict")),
+            chance.choice(("once-satisfied", "waiting-and-running")),
+        )
+        here.book.set_gang(
+            name, GangParameters(chance.randint(1, 8), group, mode=mode, match_policy=match, wait=1)
+        )
+    for at in range(2000):
+        if chance.random() < 0.2:
+            name = f"g{chance.randrange(6)}"
+            here.book.set_pod((name, str(at)), name)
+        else:
+            steps = list(here.steps(trouble=chance.random() < 0.2))
+            if steps:
+                step = chance.choice(steps)
+                here.lost += step.what in ("fail", "delete")
+                here.take(step)
+        here.check()
+        if at % 200 == 0:
+            settled = deepcopy(here)
+            settled.settle()
+            settled.check_settled()
+
+
+def test_where_only_those_that_wait_count_a_pod_more_waits_for_ever_unless_policy_lets_it_join() -> None:
+    for joins in (False, True):
+        here = world(rules(joinsRunning=joins), 3, {"a": (2, 2)}, match_policy="only-waiting")
+        here.settle()
+        here.book.set_pod(("a", "more"), "a")
+        here.settle()
+        assert (("a", "more") in here.book.gangs["a"].bound) is joins
+
+
+def test_a_gang_that_is_not_known_waits_no_time() -> None:
+    book = GangBook(rules())
+    book.set_pod(("a", "0"), "a")
+    assert book.permit(("a", "0")) == Held(0)
