@@ -237,6 +237,11 @@ class BindingCycles:
         """A decision is made already, and is told when it is its turn."""
         self._ended.append((decision, pod, self._ledger.get(pod.key) if decision.placed else None))
 
+    @property
+    def to_ask(self) -> int:
+        """How many pods that wait for permits are to be asked about again."""
+        return len(self._asked_again)
+
     def next_time(self) -> int | None:
         """When the next one ends by time alone."""
         if self._ended or self._asked_again:

@@ -31,7 +31,7 @@ class JobPlugins:
     def begin(self, profile: Profile) -> None:
         """Ask the plugins of a profile from now on."""
         found = [(step, step.plugin) for step in profile.filters if step.plugin is not None]
-        self._steps = tuple((step, one) for step, one in found if one.jobs is not None)
+        self._steps = tuple((step, one) for step, one in found if one.jobs is not None and step.ever)
         self.present = bool(self._steps)
 
     def names(self) -> frozenset[str]:

@@ -419,9 +419,10 @@ class Scheduler:
         if ended is not None:
             return ended
         jobs = self._binding.jobs
+        to_ask = self._binding.to_ask
         view = self._next_together() if jobs.present else None
         if view is None:
-            if jobs.present and (ended := self._binding.next()) is not None:
+            if self._binding.to_ask > to_ask and (ended := self._binding.next()) is not None:
                 return ended  # a round is over, and those who waited give their nodes back first
             view = self._waitlist.next()
             if view is None:

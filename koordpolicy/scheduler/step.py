@@ -60,6 +60,11 @@ class Step:
         object.__setattr__(self, "fixed_weight", self.weighs({}) if same else None)
 
     @property
+    def ever(self) -> bool:
+        """Whether policy has it asked of any pod at all."""
+        return self.enabled.program is not None or self.enabled.constant is not False
+
+    @property
     def depends_on_pods(self) -> bool:
         """Whether other pods on a node can change the answer about it."""
         return Event.POD_GONE in self.helped_by

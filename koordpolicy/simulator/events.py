@@ -67,7 +67,7 @@ class SimulatedReports:
         troubles = Troubles(counters, _NoRevisions(), events, leads=lambda: False, now=now)
         self._audience = Audience(counters, DecisionCounts(counters), troubles, events)
 
-    def reporter_of(self, profile: str, keeps_gangs: bool) -> DecisionReporter:
+    def reporter_of(self, profile: str, *, keeps_gangs: bool) -> DecisionReporter:
         """What tells of those by one profile; `keeps_gangs` as of `DecisionReporter`."""
         return DecisionReporter(
             self._audience, lambda _: self._graph, profile, keeps_gangs=lambda: keeps_gangs

@@ -61,7 +61,7 @@ class Schedulers:
                 explained=_EXPLAINED,
                 role=role,
             )
-            reporter = reports.reporter_of(name, scheduler.keeps_gangs)
+            reporter = reports.reporter_of(name, keeps_gangs=scheduler.keeps_gangs)
             driver = Driver(scheduler, on_settled=_settling(scheduler, reporter, failures))
             self._by_profile[name] = SimulatedScheduler(scheduler, driver)
 

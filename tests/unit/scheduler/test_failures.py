@@ -78,10 +78,9 @@ def test_wherever_a_cycle_fails_no_pod_is_lost() -> None:
         for one in failed:
             assert one.failure is not None
             assert isinstance(one.failure.cause, ZeroDivisionError)
-            assert (
-                one.problem
-                == f"internal error, please report: ZeroDivisionError: call {world.hostage.fails_at}"
-            )
+            # Some calls are a plugin's own, which is named then.
+            assert one.problem.startswith("internal error")
+            assert one.problem.endswith(f"please report: ZeroDivisionError: call {world.hostage.fails_at}")
             assert one.digest
         world.hostage.now += 400 * NANOSECONDS
         world.drain()

@@ -31,7 +31,8 @@ CASES: list[tuple[Mapping[str, Any], str]] = [
 
 @pytest.mark.parametrize(("given", "said"), CASES)
 def test_a_pod_is_told_what_it_is_placed_without(given: Mapping[str, Any], said: str) -> None:
-    world = World(policies())
+    world = World(policies({"filters": [{"name": "Coscheduling", "enabled": False}]}))
+    assert not world.scheduler.keeps_gangs
     amounts = {
         "cpu": 64,
         "memory": "64Gi",
@@ -56,7 +57,9 @@ def test_a_pod_is_told_what_it_is_placed_without(given: Mapping[str, Any], said:
     assert decision is not None
     assert decision.node == "n"
     events = CollectedEvents(lambda: 0)
-    SimulatedReports(policies(), events, lambda: 0).reporter_of(PROFILE).settled(Settled(decision, pod, None))
+    SimulatedReports(policies(), events, lambda: 0).reporter_of(PROFILE, keeps_gangs=False).settled(
+        Settled(decision, pod, None)
+    )
     told = events.reasons.get("NotEnforced")
     found = "" if told is None else told.latest.message
     assert found == (said and f"Placed without what is not yet enforced: {said}")

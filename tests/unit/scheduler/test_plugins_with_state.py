@@ -301,9 +301,9 @@ def test_pods_that_are_on_nodes_already_are_adopted_once() -> None:
     assert world.taken == 1
     world.scheduler.replace_graph(graph_of("30s"))
     assert world.taken == 1
-    assert world.scheduler.plugins == {"Licences": {"default": 1}}
+    assert world.scheduler.plugins["Licences"] == {"default": 1}
     world.scheduler.remove_pod(("default", "old"))
-    assert world.scheduler.plugins == {"Licences": {}}
+    assert world.scheduler.plugins["Licences"] == {}
 
 
 def test_a_pod_that_somebody_else_has_bound_elsewhere_has_its_claims_made_anew() -> None:
