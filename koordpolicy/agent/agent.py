@@ -71,6 +71,7 @@ _LEAST_PAUSE: Final = NANOSECONDS // 10
 _SLACK: Final = NANOSECONDS // 20
 """Turns that are so near are taken together."""
 _CHANCES: Final = 1_000_000
+_COLLECT: Final = "collect "
 _WAIT: Final = 0.2
 """Seconds between looks at whether there is something to begin with."""
 
@@ -276,8 +277,11 @@ class NodeAgent:
         self.signals.collect(self.measurements, scene.pods, self._signal_pace, now)
         self.kernel.files.next_round()
         failures = self._collector.failures | self.signals.failures | self._cold.failures
+        told = {name for name in self._troubles if name.startswith(_COLLECT)}
+        for name in told - {f"{_COLLECT}{part}" for part in failures}:
+            self._trouble(name, "")
         for part, why in failures.items():
-            self._trouble(f"collect {part}", why)
+            self._trouble(f"{_COLLECT}{part}", why)
         self._show()
 
     async def report(self) -> bool:

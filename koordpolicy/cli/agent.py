@@ -30,6 +30,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if sum(map(bool, _sources(arguments))) > 1:
         raise CannotRunError("policies come from one place: choose one of the --policies flags")
     settings = replace(settings_of(arguments), node=agent.node)
+    if agent.once:
+        settings = replace(settings, http=None)  # beside an agent that runs, its address is taken
 
     async def main(process: Process, settings: Settings) -> None:
         await run_agent(process, settings, agent)

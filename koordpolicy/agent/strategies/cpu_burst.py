@@ -7,7 +7,7 @@ from typing import Any, Final
 from koordpolicy.agent.plan import Group, Plan, Write, container_group, pod_group
 from koordpolicy.agent.strategies.shared_pool import shared_pool_state
 from koordpolicy.agent.unchanged import read_facts
-from koordpolicy.algorithms.container_resources import quota_of
+from koordpolicy.algorithms.container_resources import UNLIMITED, quota_of
 from koordpolicy.algorithms.cpu_burst import (
     PoolState,
     QuotaSteps,
@@ -212,10 +212,18 @@ class CPUBursts:
                 continue  # it never grew; smaller ones are others' business
             kept[uid, name] = left = self._counted(tokens.get((uid, name)), rules.tokens, container, now)
             found = quota_step(rules, container, pool, allowed=burst_allowed(left.count, rules.tokens))
-            steps = quota_writes(uid, name, container.quota, of_pod, found)
+            if container.quota == UNLIMITED:
+                # It had no part in the pod's quota, which therefore does not grow by it, or would with every round that fails.
+                least, of_pod = of_pod, _holding(of_pod, found.target)
+                if of_pod is not None and of_pod != least:
+                    writes.append(
+                        Write(QUOTA_FILE, pod_group(uid), of_pod, f"CPU burst: holds `{name}`", WRITER)
+                    )
+                writes += quota_writes(uid, name, container.quota, None, found)
+                continue
+            writes += quota_writes(uid, name, container.quota, of_pod, found)
             if of_pod is not None and of_pod > 0 and found.target is not None:
                 of_pod += found.target - container.quota
-            writes += steps
         return writes
 
     def _counted(
@@ -251,6 +259,11 @@ def quota_writes(uid: str, name: str, current: int, pod_quota: int | None, found
     return parents + own if delta > 0 else own + parents
 
 
+def _holding(of_pod: int | None, target: int | None) -> int | None:
+    """The quota of a pod that holds that of a container: the kernel takes no larger one below it."""
+    return of_pod if of_pod is None or of_pod <= 0 or target is None else max(of_pod, target)
+
+
 def _quotas_of(pod: PodCPU) -> Iterator[tuple[str, Group]]:
     """The quotas that grow and shrink with a pod's bursts: nobody else should set them meanwhile."""
     uid = str(pod.record["uid"])
@@ -264,11 +277,12 @@ def saved_writes(pod: PodCPU, rules: BurstRules) -> list[Write]:
     """How much unused time the containers of a pod, and the pod, may save up.
 
     Kernels other than Alibaba's take no more than a group's quota, so that is what they get
-    (Documentation/scheduler/sched-bwc.rst): of quotas without bursts, which no later one is less than.
+    (Documentation/scheduler/sched-bwc.rst): of quotas without bursts, which no later one is less than. A group that has no
+    quota yet gets nothing: the kernel takes no quota that is less than what may be saved up.
     """
     uid = str(pod.record["uid"])
     bursts = {
-        name: saved_burst(one.limit, rules.burst) if rules.saves_up else 0
+        name: saved_burst(one.limit, rules.burst) if rules.saves_up and one.quota != UNLIMITED else 0
         for name, one in pod.containers.items()
     }
     reason = f"CPU burst: policy {rules.policy}"
@@ -277,8 +291,14 @@ def saved_writes(pod: PodCPU, rules: BurstRules) -> list[Write]:
         Write(BURST_FILE, container_group(uid, name), amount, reason, WRITER, otherwise=least[name])
         for name, amount in bursts.items()
     ]
+    together = 0 if pod.quota == UNLIMITED else sum(bursts.values())
     whole = Write(
-        BURST_FILE, pod_group(uid), sum(bursts.values()), reason, WRITER, otherwise=sum(least.values())
+        BURST_FILE,
+        pod_group(uid),
+        together,
+        reason,
+        WRITER,
+        otherwise=min(together, sum(least.values())),
     )
     return [*writes, whole]
 

@@ -144,6 +144,25 @@ def test_a_throttled_container_grows_step_by_step_and_holds_its_quota() -> None:
     assert seen == [120_000, 144_000, 172_800, 207_360]
 
 
+def test_what_has_no_quota_yet_saves_nothing_up_and_raises_no_pods_quota() -> None:
+    compiled = graph(document("CPUBurst", "ours", {"policy": "auto"}))
+    (record,) = pods_on_node([Pod("p", uid="u", phase="Running")], None, compiled.catalogue, TIMES)
+    cases = (
+        (100_000, -1, [100_000], 0, 0),
+        (-1, 100_000, [], 1_000_000, 0),
+        (-1, -1, [100_000], 0, 0),
+        (100_000, 100_000, [], 1_000_000, 1_000_000),
+        (50_000, -1, [100_000, 100_000], 0, 0),
+    )
+    for of_pod, own, quotas, saved, together in cases:
+        pod = PodCPU(record, of_pod, {"web": ContainerCPU(1000, own), "side": ContainerCPU(0, None)})
+        plan, _tokens = CPUBursts(compiled, lambda: 1.0).plan({}, [pod], PoolState.IDLE, {}, NOW)
+        written = [(one.value, one.group) for one in plan.writes if one.file == QUOTA]
+        assert written == list(zip(quotas, (pod_group("u"), WEB)[-len(quotas) :], strict=False))
+        found = {one.group: one.value for one in plan.writes if one.file == "cpu.cfs_burst_us"}
+        assert (found[WEB], found[pod_group("u")]) == (saved, together)
+
+
 def test_bursts_begin_at_the_quota_that_hooks_give() -> None:
     compiled = graph(document("CPUBurst", "ours", {"policy": "auto"}))
     (record,) = pods_on_node([Pod("p", uid="u", phase="Running")], None, compiled.catalogue, TIMES)

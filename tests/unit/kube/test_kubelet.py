@@ -14,6 +14,7 @@ ANSWERS = {
     "good": (200, '{"items": [{"metadata": {"name": "a"}}]}'),
     "null": (200, '{"items": null}'),
     "text": (200, "no JSON"),
+    "deep": (200, '{"items":' + "[" * 200_000),
     "list": (200, "[]"),
     "odd": (200, '{"items": [1]}'),
     "refused": (403, "Forbidden (user=x, verb=get)"),
@@ -49,6 +50,7 @@ def test_answers(url: str, tmp_path: Path) -> None:
             for answer, error in (
                 ("null", Unreachable),
                 ("text", Unreachable),
+                ("deep", Unreachable),
                 ("list", Unreachable),
                 ("odd", Unreachable),
                 ("refused", Forbidden),
