@@ -147,7 +147,7 @@ def test_a_throttled_container_grows_step_by_step_and_holds_its_quota() -> None:
 def test_what_has_no_quota_yet_saves_nothing_up_and_raises_no_pods_quota() -> None:
     compiled = graph(document("CPUBurst", "ours", {"policy": "auto"}))
     (record,) = pods_on_node([Pod("p", uid="u", phase="Running")], None, compiled.catalogue, TIMES)
-    cases = (
+    cases: tuple[tuple[int, int, list[int], int, int], ...] = (
         (100_000, -1, [100_000], 0, 0),
         (-1, 100_000, [], 1_000_000, 0),
         (-1, -1, [100_000], 0, 0),
