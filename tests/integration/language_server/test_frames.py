@@ -66,7 +66,7 @@ def test_passes_over_what_is_too_long() -> None:
         (ENDS["more than there is"], 2, 1, "`Content-Length: 99999999999999` is no length of a message"),
         (ENDS["below zero"], 2, 1, "`Content-Length: -5` is no length of a message"),
         (LONG, 0, 2, "is passed over"),
-        (BEFORE_ALL, 0, 3, "Unable to deserialize message (`--log-file` keeps all of it)"),
+        (BEFORE_ALL, 0, 2, "Unable to deserialize message (`--log-file` keeps all of it)"),
     ],
     ids=["huge", "negative", "long", "a line below zero"],
 )

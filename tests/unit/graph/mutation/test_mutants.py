@@ -81,3 +81,9 @@ def test_the_order_and_the_names_of_mutants_stay() -> None:
     files = dict(read_tree([PACK]).files)
     turned = dict(reversed(files.items()))
     assert [mutant.id for mutant in _own(files)] == [mutant.id for mutant in _own(turned)]
+
+
+def test_another_word_is_noticed_by_a_case_that_expects_its_decision() -> None:
+    rule = document("AdmissionRule", "teamed", "  require: {cel: pod.active}\n  enforcement: warn\n")
+    found = [one for one in mutants_of(compiled(rule).units) if one.path == ("spec", "enforcement")]
+    assert {one.noticed_by for one in found} == {"a case that expects `AdmissionRule/teamed.enforcement`"}
