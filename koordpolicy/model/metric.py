@@ -23,6 +23,11 @@ from koordpolicy.model.time import NANOSECONDS, parse_duration
 DEFAULT_REPORT_INTERVAL_SECONDS: Final = 60
 """The API's default of `spec.metricCollectPolicy.reportIntervalSeconds`."""
 
+_MOST: Final = 2**53
+"""Millicores or bytes: more than any node has, and so little that formulas can add and multiply it without an overflow,
+which would leave what was made of an older report as it is.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class AggregatedUsage:
@@ -132,7 +137,11 @@ def read_node_metric(obj: Json) -> NodeMetric:
 
 
 def _usage(parent: Json, key: str) -> Amounts:
-    return amounts(mapping(parent, key), "resources", key)
+    used = amounts(mapping(parent, key), "resources", key)
+    for resource, number in used.items():
+        if number > _MOST:
+            raise ObjectError(f"{key}.resources.{resource}: no node and no pod uses as much")
+    return used
 
 
 def _predicted(status: Json, key: str) -> Amounts | None:

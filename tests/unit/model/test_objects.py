@@ -1,6 +1,6 @@
 """Pods, nodes and metrics from the JSON that the API sends."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -332,6 +332,30 @@ def test_a_node_metric() -> None:
         "nginx",
     )
     assert (metric.prod_reclaimable, metric.prod_peak) == ({"cpu": 4000}, None)
+
+
+@pytest.mark.parametrize("amount", ["1e18", "8E", str(2**62)])
+@pytest.mark.parametrize(
+    ("place", "status"),
+    [
+        ("nodeUsage", lambda used: {"nodeMetric": {"nodeUsage": used}}),
+        ("systemUsage", lambda used: {"nodeMetric": {"systemUsage": used}}),
+        (
+            "p95",
+            lambda used: {
+                "nodeMetric": {"aggregatedNodeUsages": [{"duration": "1m", "usage": {"p95": used}}]}
+            },
+        ),
+        ("podUsage", lambda used: {"podsMetric": [{"name": "a", "namespace": "b", "podUsage": used}]}),
+        ("usage", lambda used: {"hostApplicationMetric": [{"name": "a", "usage": used}]}),
+    ],
+)
+def test_a_report_of_more_than_any_node_has_is_no_report(
+    place: str, status: Callable[[object], object], amount: str
+) -> None:
+    """Formulas would overflow over it, and what an older report gave would stay for ever."""
+    with pytest.raises(ObjectError, match=rf"{place}.resources.cpu: no node and no pod uses as much"):
+        read_node_metric({"status": status({"resources": {"cpu": amount}})})
 
 
 def test_a_metric_without_a_node_part_is_not_a_metric_of_zero() -> None:
