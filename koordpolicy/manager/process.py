@@ -41,6 +41,7 @@ from koordpolicy.runtime.component import (
 from koordpolicy.runtime.policies.live import ActiveRevision
 from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.runtime.reports.object_status import StatusWriter
+from koordpolicy.runtime.reports.places import FailingRule, failing_rule
 from koordpolicy.runtime.workqueue import WorkQueue
 
 NAME: Final = "manager"
@@ -298,10 +299,13 @@ class Manager:
         for one in calculations:
             failed = one.outcome is PublishAction.KEEP and bool(one.reason)
             if one.failed:
+                rule = self._failing(graph, record, one.resource)
                 self._component.troubles.add(
                     f"{KIND}/{one.resource}",
                     graph.digest,
                     one.reason,
+                    rule=rule.field,
+                    place=rule.place,
                     example=f"node {record.get('name', '')}",
                     facts=lambda: {name: value for name, value in record.items() if name != "pods"},
                     cause=one.cause,
@@ -313,6 +317,13 @@ class Manager:
                     cluster = self.controller.cluster_of(graph)
                     answer = graph.ask(name, **roots_of(graph, one.resource, record, now_ns(), cluster))
                     log.record(answer, {"node": str(record.get("name", ""))}, revision)
+
+    def _failing(self, graph: RuleGraph, record: Record, resource: str) -> FailingRule:
+        roots = roots_of(graph, resource, record, now_ns(), self.controller.cluster_of(graph))
+        zones: Any = record["zones"]
+        if zones:
+            roots["zone"] = zones[0]
+        return failing_rule(graph, f"{KIND}/{resource}", roots)
 
     def _changes(self, graph: RuleGraph, node: str, changes: Mapping[str, NodeChange]) -> None:
         """Count what other kinds decided, and tell of what went wrong."""

@@ -7,7 +7,6 @@ once. The reasons of filters are a second one, asked only for nodes that were re
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import PurePath
 from typing import Any, Final
 
 from koordpolicy.cluster.events import EVERY_EVENT, Event
@@ -20,6 +19,7 @@ from koordpolicy.language.cel.lower.columns import ColumnProgram, Fallback, comp
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.model.facts import Record
 from koordpolicy.model.time import NANOSECONDS
+from koordpolicy.runtime.reports.places import place_text
 from koordpolicy.scheduler.plugins import PLUGINS, Plugin
 from koordpolicy.scheduler.plugins.base import CacheKey
 from koordpolicy.scheduler.sortkeys import sort_key
@@ -371,10 +371,7 @@ def _place_of(graph: RuleGraph, profile: str, step: str) -> str:
     if not rules:
         return ""
     rule = min(rules, key=lambda one: one[0])[1]
-    # Of a pack that is installed somewhere, where that is concerns nobody.
-    file = PurePath(rule.span.file)
-    shown = f"{rule.layer}/{file.name}" if file.is_absolute() else rule.span.file
-    return f"{shown}:{rule.span.start.line}:{rule.span.start.column}"
+    return place_text(rule.layer, rule.span)
 
 
 _SAYING: Final = ("require", "value")
