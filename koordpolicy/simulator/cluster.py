@@ -47,6 +47,8 @@ _IMAGE = "simulated"
 _DEFAULT_SCHEDULER = "default-scheduler"
 _FROM_LIVE = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "ownerReferences")
 """Metadata of objects that were read from a live cluster, and mean nothing in another."""
+_OF_CLASS = ("priority", "preemptionPolicy")
+"""What an API server writes into the specs of pods, by the PriorityClasses that it has."""
 
 
 @dataclass(slots=True)
@@ -256,6 +258,9 @@ class SimulatedCluster:
         submitted["metadata"]["ownerReferences"] = self._owners(pod)
         spec = submitted["spec"] = dict(submitted.get("spec") or {})
         spec.pop("nodeName", None)
+        if pod["metadata"].get("uid"):
+            for field in _OF_CLASS:
+                spec.pop(field, None)
         if spec.get("schedulerName") in (None, "", _DEFAULT_SCHEDULER):
             spec["schedulerName"] = (
                 _DEFAULT_SCHEDULER if _DEFAULT_SCHEDULER in self.schedulers else self.schedulers.default

@@ -152,6 +152,9 @@ def pod(name: str, cpu: str) -> dict[str, Any]:
 @pytest.mark.parametrize("kinds", [True, False], ids=["kubectl get nodes,pods", "lists of the API"])
 def test_what_kubectl_gives_is_taken_as_it_comes(tmp_path: Path, kinds: bool) -> None:
     nodes, pods = [node("a", "4")], [pod("small", "1"), pod("huge", "99")]
+    # As an API server has made of it whose class has another value.
+    pods[0]["metadata"]["uid"] = "1"
+    pods[0]["spec"].update({"priorityClassName": "koord-prod", "priority": 9990, "preemptionPolicy": "Never"})
     if kinds:
         file = tmp_path / "all.json"
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes + pods}))

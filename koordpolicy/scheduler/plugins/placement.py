@@ -12,6 +12,7 @@ from koordpolicy.cluster.nodes import TAINTS, NodeView, taints_of
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.node import Taint
 from koordpolicy.model.placement import Placement
+from koordpolicy.model.protocol import HOSTNAME
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.plugins.base import PAUSE, PLACE, ROWS, SPEC, Plugin, RefusedNodes
 from koordpolicy.scheduler.plugins.parameters import Parameters
@@ -113,17 +114,18 @@ def tolerations(pod: PodView, _parameters: Parameters, nodes: RefusedNodes) -> I
 def labels(pod: PodView, _parameters: Parameters, nodes: RefusedNodes) -> Iterator[str | None]:
     """The single labels that nodes lack."""
     wanted = pod.placement
-    found: Counter[str] = Counter()
+    found: Counter[tuple[str, str]] = Counter()
     for at, row in enumerate(nodes.rows, 1):
         if at % ROWS == 0:
             yield PAUSE
         facts = nodes.table.row(int(row))
         own: Any = facts["labels"]
-        bad = [f"{key}={value}" for key, value in wanted.node_selector.items() if own.get(key) != value]
-        if len(bad) == 1 and _affinity_passes(wanted, str(facts["name"]), own):
+        bad = [(key, value) for key, value in wanted.node_selector.items() if own.get(key) != value]
+        # A node's own name is no label that another one could have.
+        if len(bad) == 1 and bad[0][0] != HOSTNAME and _affinity_passes(wanted, str(facts["name"]), own):
             found[bad[0]] += 1
-    for label, count in found.most_common(_LISTED):
-        yield f"{count} would take it with the label {label}"
+    for (key, value), count in found.most_common(_LISTED):
+        yield f"{count} would take it with the label {key}={value}"
     rest = len(nodes.rows) - sum(found.values())
     if rest and wanted.required is not None and not found:
         yield "no node has the labels that the pod's affinity requires"
