@@ -271,7 +271,8 @@ class GangBook:
         if gang is None:
             return ()
         group = self.group_of(gang)
-        if gang.parameters is not None and self.rules.free(gang, group):
+        # Of a gang that nothing is said of, a pod that was ever bound is all that is known.
+        if group.once_satisfied if gang.parameters is None else self.rules.free(gang, group):
             return ()
         if self.round is not None and not self.round.failed:
             self.round.failed = text

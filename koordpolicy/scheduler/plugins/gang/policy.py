@@ -76,13 +76,12 @@ class GangPolicy:
 
     # --- of a gang as it stands -------------------------------------------------------------------
 
-    def says(self, field: str, records: Records, otherwise: bool) -> bool:
-        """A decision on a gang that is yes or no; `otherwise` where it cannot be made."""
-        return self._value(field, records, otherwise) is True
-
-    def at_once(self, records: Records) -> bool:
-        """Whether the pods of a gang are decided on in one go."""
-        return str(self._value("placement", records, "OneByOne")) == AT_ONCE
+    def says(self, field: str, records: Callable[[], Records], otherwise: Any) -> Any:
+        """A decision on a gang; `otherwise` where it cannot be made. Records are made where it reads any."""
+        decision = self._decisions[field]
+        if decision.program is None:
+            return otherwise if decision.constant is None else decision.constant
+        return self._value(field, records(), otherwise)
 
     def _value(self, field: str, records: Records, otherwise: Any) -> Any:
         try:
@@ -131,35 +130,39 @@ class GangDecisions:
 
     def complete(self, gang: Gang, group: GangGroup) -> bool:
         """Whether enough of its pods are there."""
-        return self.policy.says("complete", self.records(gang, group), False)
+        return self._says("complete", gang, group)
 
     def satisfied(self, gang: Gang, group: GangGroup) -> bool:
         """Whether enough of its pods have a node."""
-        return self.policy.says("satisfied", self.records(gang, group), False)
+        return self._says("satisfied", gang, group)
 
     def free(self, gang: Gang, group: GangGroup) -> bool:
         """Whether its pods are placed one by one."""
-        return self.policy.says("free", self.records(gang, group), False)
+        return self._says("free", gang, group)
 
     def rejects_together(self, gang: Gang, group: GangGroup) -> bool:
         """Whether all who wait give their nodes back where one does not get there."""
-        return self.policy.says("rejectsTogether", self.records(gang, group), True)
+        return self._says("rejectsTogether", gang, group, otherwise=True)
 
     def one_enters(self, gang: Gang, group: GangGroup) -> bool:
         """Whether one pod waits in the queue for all."""
-        return self.policy.says("queue.oneEnters", self.records(gang, group), False)
+        return self._says("queue.oneEnters", gang, group)
 
     def finishes_first(self, gang: Gang, group: GangGroup) -> bool:
         """Whether its pods are tried before all others."""
-        return self.policy.says("queue.finishesFirst", self.records(gang, group), False)
+        return self._says("queue.finishesFirst", gang, group)
 
     def starves(self, gang: Gang, group: GangGroup) -> bool:
         """Whether others hold back for it."""
-        return self.policy.says("queue.starves", self.records(gang, group), False)
+        return self._says("queue.starves", gang, group)
 
     def at_once(self, gang: Gang, group: GangGroup) -> bool:
         """Whether its pods are decided on in one go."""
-        return self.policy.at_once(self.records(gang, group))
+        found = self.policy.says("placement", lambda: self.records(gang, group), "OneByOne")
+        return str(found) == AT_ONCE
+
+    def _says(self, field: str, gang: Gang, group: GangGroup, *, otherwise: bool = False) -> bool:
+        return self.policy.says(field, lambda: self.records(gang, group), otherwise) is True
 
 
 def _second(now: int) -> Timestamp:

@@ -1,0 +1,63 @@
+"""`koordpolicy explain gang`: on manifests, as a user runs it."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koordpolicy.cli.main import main
+from koordpolicy.cli.terminal import Terminal
+
+_LABEL = "pod-group.scheduling.sigs.k8s.io"
+
+
+def explained(folder: Path, cpus: str, pods: int, *more: str, group: bool = True) -> tuple[int, str, str]:
+    """What is said of a gang of four on one node: the code, what is printed, what is told beside."""
+    room = {"cpu": cpus, "memory": "8Gi", "pods": "10"}
+    objects: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"capacity": room, "allocatable": room}}
+    ]  # fmt: skip
+    if group:
+        objects.append(
+            {
+                "apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup",
+                "metadata": {"name": "train", "namespace": "default"}, "spec": {"minMember": 4},
+            }
+        )  # fmt: skip
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
+    objects += [
+        {
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": f"w{at}", "namespace": "default", "uid": f"u{at}", "labels": {_LABEL: "train"}},
+            "spec": {"schedulerName": "koord-scheduler", "containers": [container]}, "status": {"phase": "Pending"},
+        }
+        for at in range(pods)
+    ]  # fmt: skip
+    file = folder / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), "utf-8")
+    out, err = io.StringIO(), io.StringIO()
+    code = main(("explain", "gang", "train", "-f", str(file), *more), Terminal(out, err))
+    return code, out.getvalue(), err.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("cpus", "pods", "group", "said"),
+    [
+        ("4", 4, True, "all its pods find a node now"),
+        ("3", 4, True, "default/w3 finds no node: 0/1 nodes are available: 1 Insufficient cpu."),
+        ("4", 3, True, "gang default/train does not have its 4 pods yet."),
+        ("4", 4, False, "there is no PodGroup default/train."),
+    ],
+)
+def test_how_a_gang_stands(tmp_path: Path, cpus: str, pods: int, group: bool, said: str) -> None:
+    code, out, err = explained(tmp_path, cpus, pods, group=group)
+    assert (code, err) == (0, "")
+    assert said in out
+
+
+def test_for_programs(tmp_path: Path) -> None:
+    found = json.loads(explained(tmp_path, "3", 4, "-o", "json")[1])
+    assert (found["minimum"], found["placed"], found["bound"]) == (4, 3, 0)
+    assert [one["node"] for one in found["members"]] == ["n1", "n1", "n1", None]
