@@ -361,14 +361,18 @@ class Scheduler:
     def _came(self, view: PodView, node: str = "") -> None:
         """A pod is there that may go together with others; a plugin that fails over that costs it its company alone."""
         if self._binding.jobs.present:
-            with _one("pod", *view.pod.key):
+            try:
                 self._binding.jobs.came(view, node)
+            except Exception:
+                LOG.exception("pod %s is by itself: internal error, please report", "/".join(view.pod.key))
 
     def _went(self, key: PodKey) -> None:
         """A pod is gone that others may go together with."""
         if self._binding.jobs.present:
-            with _one("pod", *key):
+            try:
                 self._binding.jobs.went(key)
+            except Exception:
+                LOG.exception("pod %s is still counted: internal error, please report", "/".join(key))
 
     def _no_longer_waits(self, key: PodKey) -> None:
         """A node is not promised to a pod any more."""

@@ -23,6 +23,7 @@ from koordpolicy.scheduler.plugins.gang.starving import Starving
 from koordpolicy.scheduler.plugins.gang.words import lacking_text, not_initialised_text
 from koordpolicy.scheduler.plugins.parameters import Parameters
 
+_KEPT: Final = "gang by policy"
 _NO_FACTS: Final[Mapping[str, Any]] = {}
 
 
@@ -57,7 +58,6 @@ class Gangs:
         self._unfinished: dict[str, None] = {}
         """The gangs that are bound in part."""
         self._starving = Starving(self.book, self._decisions, host.now)
-        self._last: tuple[PodView | None, str] = None, ""
         self.heard()
 
     # --- what there is ----------------------------------------------------------------------------
@@ -183,18 +183,20 @@ class Gangs:
             group.complete_since = None
 
     def _name_of(self, view: PodView) -> str:
-        """The name of the gang that a pod belongs to; empty for none."""
+        """The name of the gang that a pod belongs to; empty for none. A view keeps what follows from it."""
         if self._host.graph is not self._policy.graph:
             self._renew()
-        if self._last[0] is not view:
-            pod = view.pod
-            self._last = view, self._policy.gang_of(view, self._namespace(pod.namespace), self._host.now())
-        return self._last[1]
+        policy, known = self._policy, view.__dict__.get(_KEPT)
+        if known is not None and known[0] is policy:
+            return str(known[1])
+        name = policy.gang_of(view, self._namespace(view.pod.namespace), self._host.now())
+        if policy.by_pod_alone:
+            view.__dict__[_KEPT] = policy, name
+        return name
 
     def _renew(self) -> None:
         """Go on by another revision: what is said of gangs may mean something else."""
         self._policy = self._decisions.policy = GangPolicy(self._host.graph)
-        self._last = None, ""
         for named in list(self.book.gangs):
             self._set(named)
 
@@ -227,7 +229,7 @@ class Gangs:
             self._give_back(turn.rejected)
             if not turn.candidates:
                 self._in_round.clear()
-        for named in list(self._unfinished):
+        for named in list(self._unfinished) if self._unfinished else ():
             gang = self.book.gangs.get(named)
             if (
                 gang is None

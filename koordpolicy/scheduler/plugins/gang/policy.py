@@ -23,12 +23,14 @@ AT_ONCE: Final = "AtOnce"
 class GangPolicy:
     """The decisions of one graph. Where one cannot be made, what it gives is said with it."""
 
-    __slots__ = ("_decisions", "graph", "reads_priority", "some_starve")
+    __slots__ = ("_decisions", "by_pod_alone", "graph", "reads_priority", "some_starve")
 
     def __init__(self, graph: RuleGraph) -> None:
         self.graph = graph
         target = KIND
         self._decisions = {field: prepared(graph, f"{target}.{field}") for field in _FIELDS}
+        self.by_pod_alone: Final = all(root == "pod" for root, _ in self._decisions["gangOfPod"].facts)
+        """Whether the gang of a pod follows from the pod alone, so that it need be asked for once."""
         starves = self._decisions["queue.starves"]
         self.some_starve: Final = starves.program is not None or starves.constant is True
         """Whether others hold back for any gang at all."""
@@ -38,6 +40,8 @@ class GangPolicy:
 
     def gang_of(self, pod: PodView, namespace: Mapping[str, Any], now: int) -> str:
         """The name of the gang that a pod belongs to; empty for none, and where it cannot be told."""
+        if self.by_pod_alone:
+            return str(self._value("gangOfPod", {"pod": pod.facts}, "") or "")
         records = {"pod": pod.facts, "namespaceObject": namespace, "now": _second(now)}
         return str(self._value("gangOfPod", records, "") or "")
 
