@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterator
 
+from koordpolicy.algorithms.quota_limits import larger
 from koordpolicy.model.amounts import add_to
 from koordpolicy.model.quota import Quota
-from koordpolicy.model.reading import Amounts
 
 
 class QuotaTree:
@@ -80,7 +80,7 @@ class QuotaTree:
         At each quota above, the guarantees of the other quotas below it are added, and the sum is raised to its min. Where
         nothing above is guaranteed enough up to the root, or the quotas form a circle, it does not fit.
         """
-        wanted = _larger(quota.min, quota.guaranteed)
+        wanted = larger(quota.min, quota.guaranteed)
         seen: set[str] = set()
         while quota.name not in seen:
             seen.add(quota.name)
@@ -90,16 +90,8 @@ class QuotaTree:
             total = dict(wanted)
             for other in self.siblings(quota):
                 add_to(total, other.guaranteed)
-            wanted = _larger(parent.min, total)
+            wanted = larger(parent.min, total)
             if all(number <= parent.guaranteed.get(name, 0) for name, number in wanted.items()):
                 return True
             quota = parent
         return False
-
-
-def _larger(first: Amounts, second: Amounts) -> dict[str, int]:
-    """The larger amount of each resource; one that is missing takes the other."""
-    found = dict(first)
-    for name, number in second.items():
-        found[name] = max(number, found.get(name, number))
-    return found

@@ -1,4 +1,6 @@
-"""`koordpolicy explain`: a diagnostic code, a decision, a kind, a fact, a function, where a pod or a gang goes, or what admission makes of it."""
+"""`koordpolicy explain`: a diagnostic code, a decision, a kind, a fact, a function, where a pod or a gang goes, what a quota may use, or what
+admission makes of a pod.
+"""
 
 import argparse
 import re
@@ -39,6 +41,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         return int(nodes.explain_node(arguments, terminal))
     if arguments.name is not None:
         # The other questions need neither a scheduler nor a client of the API server.
+        if what == "quota":
+            quotas = import_module("koordpolicy.cli.explain_quota")
+            return int(quotas.explain_quota(arguments, terminal))
         if what == "pod":
             pods = import_module("koordpolicy.cli.explain_pod")
             return int(pods.explain_pod(arguments, terminal))
@@ -50,7 +55,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         admissions = import_module("koordpolicy.cli.explain_admission")
         return int(admissions.explain_admission(arguments, terminal))
     if arguments.policies_from_cluster:
-        raise CannotRunError("`--policies-from-cluster` is for questions about a pod")
+        raise CannotRunError("`--policies-from-cluster` is for questions about a pod or quota")
     if re.fullmatch(r"[Kk][Pp]\d+", what):
         try:
             _show({"code": what.upper()}, page(what, terminal.width), arguments, terminal)
@@ -81,7 +86,7 @@ def _explain_record(arguments: argparse.Namespace, terminal: Terminal) -> int:
         facts = records.recorded(graph, name, arguments, terminal)
         graph = graph.at(facts.at if arguments.at is None else moment_of(arguments.at))
     except UnknownDecision as error:
-        raise CannotRunError(f"{error}; a name stands after `pod`, `gang` or a decision") from None
+        raise CannotRunError(f"{error}; a name stands after `pod`, `gang`, `quota` or a decision") from None
     if arguments.output == "json":
         terminal.print(json_text([_answer(graph, name, facts.records)], indent=2))
     else:

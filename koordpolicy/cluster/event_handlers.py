@@ -27,6 +27,7 @@ from koordpolicy.model.network_topology import read_network_topology
 from koordpolicy.model.node import Node, read_node
 from koordpolicy.model.numa import read_zones
 from koordpolicy.model.pod import Pod, PodKey, read_pod
+from koordpolicy.model.quota import read_quota
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.model.unreadable_pod import readable_part
 from koordpolicy.model.volumes import (
@@ -244,6 +245,12 @@ EVENT_HANDLERS: Final[tuple[EventHandler, ...]] = (
         lambda state, obj: state.volumes.set_attachment(read_attachment(obj)),
         lambda state, _, name: state.volumes.remove_attachment(name),
         Event.VOLUMES_CHANGED,
+    ),
+    _state(
+        resources.ELASTIC_QUOTAS,
+        lambda state, obj: state.quotas.set(read_quota(obj)),
+        lambda state, namespace, name: state.quotas.remove(namespace, name),
+        Event.QUOTA_CHANGED,
     ),
     _state(
         resources.SERVICES,

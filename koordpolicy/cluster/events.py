@@ -20,6 +20,7 @@ class Event(Enum):
     VOLUMES_CHANGED = auto()
     NETWORK_CHANGED = auto()
     POD_GROUP_CHANGED = auto()
+    QUOTA_CHANGED = auto()
 
 
 EVERY_EVENT = frozenset(Event)

@@ -15,6 +15,7 @@ from koordpolicy.cluster.network import ClusterNetwork
 from koordpolicy.cluster.pod_groups import PodGroups
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.ports import UsedPorts
+from koordpolicy.cluster.quotas import Quotas
 from koordpolicy.cluster.terms import TermBook
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.cluster.volumes import Volumes
@@ -42,8 +43,8 @@ class ClusterState(ZonesAndDevices):
     """
 
     __slots__ = (
-        "apart", "budgets", "images", "label_sets", "namespaces", "near", "network", "pod_groups", "ports", "topology",
-        "undo", "volumes", "wishes", "workloads",
+        "apart", "budgets", "images", "label_sets", "namespaces", "near", "network", "pod_groups", "ports", "quotas",
+        "topology", "undo", "volumes", "wishes", "workloads",
     )  # fmt: skip
 
     def __init__(self, undo: UndoLog | None = None) -> None:
@@ -62,6 +63,7 @@ class ClusterState(ZonesAndDevices):
         self.volumes = Volumes(self.undo)
         self.workloads = Workloads()
         self.pod_groups = PodGroups()
+        self.quotas = Quotas(self.undo, self.namespaces)
 
     def again(self) -> "ClusterState":
         """The same without nodes and pods, which are to come anew."""
@@ -75,6 +77,8 @@ class ClusterState(ZonesAndDevices):
         found.volumes = self.volumes.again()
         found.workloads = self.workloads
         found.pod_groups = self.pod_groups
+        found.quotas = self.quotas
+        found.quotas.begin(None)
         return found
 
     # --- what stands by itself ------------------------------------------------------------------
@@ -83,6 +87,7 @@ class ClusterState(ZonesAndDevices):
         """A namespace has these facts now; whether its labels are others."""
         name = str(facts["name"])
         self.namespaces[name] = facts
+        self.quotas.namespace_changed(name)
         return self.label_sets.name_space(name, facts["labels"])  # type: ignore[arg-type]  # the fact's type says so
 
     def remove_namespace(self, name: str) -> bool:
@@ -96,6 +101,7 @@ class ClusterState(ZonesAndDevices):
         """A node has a row, the next one; these pods are on it."""
         self.topology.put(row, node.labels)
         self.network.put(row, node.name, node.labels)
+        self.quotas.node_offers(node.name, node.allocatable)
         self.images.put(row, _or(lambda: node_images(node.raw), NOTHING))
         self.volumes.node_came(node.name, row)
         for pod in pods:
@@ -105,6 +111,8 @@ class ClusterState(ZonesAndDevices):
         """A node is another now."""
         self.topology.put(row, node.labels)
         self.network.put(row, node.name, node.labels)
+        if before.allocatable is not node.allocatable:
+            self.quotas.node_offers(node.name, node.allocatable)
         if before.raw is not node.raw:
             self.images.put(row, _or(lambda: node_images(node.raw), NOTHING))
 
@@ -112,6 +120,7 @@ class ClusterState(ZonesAndDevices):
         """A node's row is gone, and the last row, of the node `moved`, has taken its number."""
         for pod in pods:
             self._count(pod, row, -1)
+        self.quotas.node_offers(name, None)
         self.topology.drop(row)
         self.images.drop(row)
         self.volumes.node_left(name, row, last, moved)
@@ -122,6 +131,10 @@ class ClusterState(ZonesAndDevices):
 
     def pod_came(self, pod: PodView, row: int | None) -> None:
         """A pod is on a node; `row` is None for one that is not known."""
+        if self.quotas.active:
+            self.quotas.came(pod)
+            if self.undo.depth:
+                self.undo.note(lambda: self.quotas.left(pod))
         if row is not None:
             self._count(pod, row, 1)
             if self.undo.depth:
@@ -129,6 +142,10 @@ class ClusterState(ZonesAndDevices):
 
     def pod_left(self, pod: PodView, row: int | None) -> None:
         """A pod is not on a node any more."""
+        if self.quotas.active:
+            self.quotas.left(pod)
+            if self.undo.depth:
+                self.undo.note(lambda: self.quotas.came(pod))
         if row is not None:
             self._count(pod, row, -1)
             if self.undo.depth:

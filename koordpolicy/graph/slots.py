@@ -38,7 +38,7 @@ def decision_of(key: DecisionKey, kind: Kind, slot: Slot, rules: tuple[Rule, ...
         key=key,
         type=slot.type,
         combine=slot.combine,
-        components=kind.components,
+        components=kind.components if slot.components is None else slot.components,
         roots=roots_of(kind, slot),
         meaning=slot.meaning,
         default=default_of(slot),

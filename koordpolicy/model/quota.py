@@ -10,12 +10,15 @@ from koordpolicy.model.protocol import (
     QUOTA_CHILD_REQUEST,
     QUOTA_FORCE_UPDATE,
     QUOTA_GUARANTEED,
+    QUOTA_IGNORES_DEFAULT_TREE,
     QUOTA_IS_PARENT,
     QUOTA_IS_ROOT,
+    QUOTA_LENDS,
     QUOTA_NAMESPACES,
     QUOTA_PARENT,
     QUOTA_SHARED_WEIGHT,
     QUOTA_STRICT_KEYS,
+    QUOTA_TOTAL,
     QUOTA_TREE_ID,
     ROOT_QUOTA,
 )
@@ -34,13 +37,14 @@ from koordpolicy.model.reading import (
 )
 
 _TRUE: Final = "true"
+_FALSE: Final = "false"
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
     """An elastic quota. Amounts as everywhere (cpu in millicores), those of a spec below 0 too, as written.
 
-    `parent` is the name of the quota above it, the root's where the object names none. `shared_weight` and `admission`
+    `parent` is the name of the quota above it, the root's where the object names none. `shared_weight`, `total` and `admission`
     are None where the object does not say them. `raw` is the object as read; it takes no part in comparison.
     """
 
@@ -52,12 +56,15 @@ class Quota:
     tree: str = ""
     is_parent: bool = False
     is_root: bool = False
+    lends: bool = True
+    ignores_default_tree: bool = False
     forced: bool = False
     namespaces: tuple[str, ...] = ()
     strict_keys: tuple[str, ...] = ()
     max: Amounts = field(default_factory=lambda: NOTHING)
     min: Amounts = field(default_factory=lambda: NOTHING)
     shared_weight: Amounts | None = None
+    total: Amounts | None = None
     guaranteed: Amounts = field(default_factory=lambda: NOTHING)
     used: Amounts = field(default_factory=lambda: NOTHING)
     child_request: Amounts = field(default_factory=lambda: NOTHING)
@@ -80,12 +87,15 @@ def read_quota(obj: Json) -> Quota:
         tree=labels.get(QUOTA_TREE_ID, ""),
         is_parent=labels.get(QUOTA_IS_PARENT) == _TRUE,
         is_root=labels.get(QUOTA_IS_ROOT) == _TRUE,
+        lends=labels.get(QUOTA_LENDS) != _FALSE,
+        ignores_default_tree=labels.get(QUOTA_IGNORES_DEFAULT_TREE) == _TRUE,
         forced=labels.get(QUOTA_FORCE_UPDATE) == _TRUE,
         namespaces=embedded_names(annotations, QUOTA_NAMESPACES),
         strict_keys=embedded_names(annotations, QUOTA_STRICT_KEYS),
         max=signed_amounts(mapping(spec, "max", "spec"), "spec.max"),
         min=signed_amounts(mapping(spec, "min", "spec"), "spec.min"),
         shared_weight=embedded_amounts(annotations, QUOTA_SHARED_WEIGHT),
+        total=embedded_amounts(annotations, QUOTA_TOTAL),
         guaranteed=embedded_amounts(annotations, QUOTA_GUARANTEED) or NOTHING,
         used=signed_amounts(mapping(status, "used", "status"), "status.used"),
         child_request=embedded_amounts(annotations, QUOTA_CHILD_REQUEST) or NOTHING,

@@ -76,14 +76,14 @@ class BindingCycles:
 
     # --- before the queue -------------------------------------------------------------------------
 
-    def gate(self, view: PodView) -> bool:
-        """Whether a pod is to stay out of the queue; it is told why, if that is new."""
+    def gate(self, view: PodView, *, again: bool = False) -> bool:
+        """Whether a pod is to stay out of the queue; it is told why, if that is new. `again`: it has been in it."""
         key = view.pod.key
         before = self._gated.pop(key, None) if self._gated else None
-        if not self._reservations.gates(view):
+        if not self._reservations.gates(view, again=again):
             return False
         try:
-            refused = self._reservations.gate(self._framework.cycle(view))
+            refused = self._reservations.gate(self._framework.cycle(view), again=again)
         except CycleProblem:
             return False  # the attempt will say what is wrong
         if refused is None:
@@ -219,6 +219,7 @@ class BindingCycles:
 
         Where many are to be asked about, one call asks about some, and `next_time` says that there are more.
         """
+        self._reservations.settle()
         if self._ledger.timed and not self._ended:
             self._expire()
         if self._asked_again and not self._ended:

@@ -19,7 +19,6 @@ from koordpolicy.model.protocol import (
     POD_GROUP,
     POD_GROUP_NAME,
     QOS_CLASS,
-    QUOTA_NAME,
     RDMA,
     RESERVATION_AFFINITY,
     RESOURCE_SPEC,
@@ -30,7 +29,6 @@ _GANG: Final = "a place together with its gang"
 _LABELS: Final = (
     (POD_GROUP, _GANG),
     (POD_GROUP_NAME, _GANG),
-    (QUOTA_NAME, "the limits of its quota"),
 )
 _ANNOTATIONS: Final = (
     (GANG_NAME, _GANG),

@@ -35,6 +35,7 @@ from koordpolicy.scheduler.loop import IN_FLIGHT, SchedulingLoop
 from koordpolicy.scheduler.network_status import NetworkStatus
 from koordpolicy.scheduler.pod_group_status import PodGroupStatus
 from koordpolicy.scheduler.profile import ProfileError
+from koordpolicy.scheduler.quota_upkeep import QuotaUpkeep
 from koordpolicy.scheduler.role import Role
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Ahead, OnDecided, Scheduler
 from koordpolicy.scheduler.shadow import Observed, PlacementShadow
@@ -230,6 +231,12 @@ class Running:
             component.backoff(initial=0.5, longest=60.0),
             self._pod_groups.retry_after,
         )
+        self._upkeep = QuotaUpkeep(
+            lambda: self.scheduler.cache.state.quotas,
+            component.cluster,
+            now_ns,
+            lambda place: metrics.add("koordpolicy_internal_errors_total", place=place),
+        )
         self._watch = watch(component, self.scheduler, self._heard)
 
     def start(self, tasks: Tasks) -> None:
@@ -281,6 +288,8 @@ class Running:
                     self._pod_group_queue.add(name)
                 workers = self._pod_groups.workers()
                 tasks.start("podgroups", self._pod_group_queue.run(self._pod_groups.reconcile, workers))
+                tasks.start("report on quotas", self._upkeep.report())
+                tasks.start("revoke of quotas", self._upkeep.revoke())
                 await self.loop.run()
         finally:
             unobserved()

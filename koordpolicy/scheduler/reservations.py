@@ -110,13 +110,17 @@ class Reservations:
         self._adopting: tuple[tuple[str, Plugin], ...] = ()
         self._gating: tuple[tuple[Step, Plugin], ...] = ()
         self.jobs = JobPlugins(self._state)
+        self._settling: tuple[Plugin, ...] = ()
 
     def begin(self, profile: Profile) -> None:
         """Ask the plugins of a profile from now on."""
         found = [(step, step.plugin) for step in profile.filters if step.plugin is not None]
         self._asked = _Asked.of(profile)
         self._gating = tuple((step, one) for step, one in found if one.gate is not None)
-        self.gate_events = frozenset().union(*(one.helped_by for _, one in self._gating))
+        self.gate_events = frozenset().union(
+            *(one.helped_by for _, one in self._gating if one.settle is None)
+        )
+        self._settling = tuple(one for _, one in found if one.settle is not None)
         self._adopting = tuple((step.name, one) for step, one in found if one.adopt is not None)
         self.jobs.begin(profile)
 
@@ -140,16 +144,30 @@ class Reservations:
 
     # --- gates ------------------------------------------------------------------------------------
 
-    def gates(self, view: PodView) -> bool:
-        """Whether there are gates for a pod. Where that cannot be told, whoever asks them will find out."""
+    def gates(self, view: PodView, *, again: bool = False) -> bool:
+        """Whether there are gates for a pod. Where that cannot be told, whoever asks them will find out.
+
+        `again` means those alone that may be closed for it by the time that it is taken from the queue.
+        """
         try:
-            return any(self._concerns(plugin, view) for _, plugin in self._gating)
+            return any(self._concerns(plugin, view) for _, plugin in self._gates(again))
         except Exception:  # noqa: BLE001  # `gate` says what is wrong, and with which filter
             return True
 
-    def gate(self, cycle: Cycle) -> Refusals | None:
+    def settle(self) -> None:
+        """Let plugins see to whom they keep waiting."""
+        for plugin in self._settling:
+            assert plugin.settle is not None
+            plugin.settle(self._state(plugin))
+
+    def _gates(self, again: bool) -> tuple[tuple[Step, Plugin], ...]:
+        if not again or not self._gating:
+            return self._gating
+        return tuple((step, one) for step, one in self._gating if one.settle is not None)
+
+    def gate(self, cycle: Cycle, *, again: bool = False) -> Refusals | None:
         """Whose gate is closed for a pod, if any. Raises CycleProblem."""
-        for step, plugin in self._concerned(cycle, self._gating):
+        for step, plugin in self._concerned(cycle, self._gates(again)):
             assert plugin.gate is not None
             try:
                 said = plugin.gate(self._state(plugin), cycle.view, step.values(cycle.records))
@@ -234,11 +252,12 @@ class Reservations:
 
     def status(self) -> dict[str, Any]:
         """What is shown of the plugins' states, by filter."""
-        return {
+        shown = {
             step.name: step.plugin.status(self._state(step.plugin))
             for step in self._asked.steps
             if step.plugin is not None and step.plugin.status is not None
         }
+        return {name: one for name, one in shown.items() if one is not None}
 
     def _concerned(self, cycle: Cycle, steps: Sequence[tuple[Step, Plugin]]) -> list[tuple[Step, Plugin]]:
         """Those of the steps that a pod concerns. Raises CycleProblem."""

@@ -113,6 +113,10 @@ class Scheduler:
             graph, profile, self._role, state, self.ledger, self._selection, self._clock, self._more
         )
         self.profile, self.cache = framework.profile, framework.cache
+        state.quotas.pods, state.quotas.clock = self._known_pods, self._clock
+        for step in self.profile.filters:
+            if step.plugin is not None and step.plugin.keeps is not None:
+                step.plugin.keeps(state, graph)
         hints = Hints(self.profile, self.cache, framework.post_filters, framework.records)
         self._waitlist.begin(self.profile, hints, framework.records)
         self._binding.begin(framework)
@@ -231,7 +235,15 @@ class Scheduler:
             with _one("pod", *view.pod.key):
                 now = self.framework.view(view.pod)
                 self._came(now)
+                self.cache.state.quotas.heard(now)
                 self._waitlist.enter(now)
+
+    def _known_pods(self) -> Iterator[tuple[PodView, bool]]:
+        """All pods that are known, with whether each is on a node."""
+        for view, _, _ in self.cache.pods():
+            yield view, True
+        for view in self._waitlist.pods.values():
+            yield view, False
 
     # --- events ---------------------------------------------------------------------------------
 
@@ -305,6 +317,7 @@ class Scheduler:
             self._came(view, pod.node_name)
             self.cache.place(view, pod.node_name, self._clock())
             self.ledger.confirm(key, view)
+            self.cache.state.quotas.came(view)
             if known is None:
                 self._binding.adopt(view, pod.node_name)
             if known is None:
@@ -322,12 +335,14 @@ class Scheduler:
             if found is not None:
                 self._binding.take_back(found)
             self._went(key)
+            self._heard_of(pod)
             if pod.nominated_node and not pod.terminating:
                 self._heard_promise(self.framework.view(pod))
             else:
                 self._no_longer_waits(key)
         else:
             view = self.framework.view(pod)
+            self.cache.state.quotas.heard(view)
             self._heard_promise(view)
             self._came(view)
             if key in self._waitlist.away and key not in self._waitlist.pods:
@@ -335,6 +350,11 @@ class Scheduler:
                 self._waitlist.again(view)
             else:
                 self._waitlist.update(view)
+
+    def _heard_of(self, pod: Pod) -> None:
+        """A pod that others place, or nobody does any more, waits for a node."""
+        if self.cache.state.quotas.active:
+            self.cache.state.quotas.heard(self.framework.view(pod))
 
     def hold_back(self, pod: Pod) -> None:
         """A pod without a node cannot be read as a whole: it is not tried, and stays where it is assumed."""
@@ -356,6 +376,8 @@ class Scheduler:
         self._went(key)
         if node is not None:
             self.cache.displace(key)
+        self.cache.state.quotas.gone(key)
+        if node is not None:
             self._happened(Event.POD_GONE, node)
 
     def _came(self, view: PodView, node: str = "") -> None:
@@ -431,6 +453,9 @@ class Scheduler:
             view = self._waitlist.next()
             if view is None:
                 return None
+            if self._binding.gate(view, again=True):
+                # What it passed before it came into the queue others have taken since.
+                return self._binding.next() or (self._waitlist.last[view.pod.key], view.pod)
         decision = self._decide(view)
         while jobs.present and jobs.at_once() and (other := self._next_together()) is not None:
             if not self.awaits_permit(found := self._decide(other)):

@@ -12,7 +12,7 @@ from koordpolicy.algorithms.node_record import node_record
 from koordpolicy.cluster.events import Event
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
-from koordpolicy.kube.memory import MemoryCluster
+from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.port import MergePatch
 from koordpolicy.language.facts import TIMES
 from koordpolicy.language.kinds import KINDS, slots
@@ -28,9 +28,11 @@ from koordpolicy.manager.webhooks.hooks import WEBHOOKS
 from koordpolicy.model.gang import read_pod_group
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
+from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.runtime.rollout.judging import judge
 from koordpolicy.runtime.rollout.plan import plan_of
 from koordpolicy.scheduler.pod_group_status import PodGroupStatus
+from koordpolicy.scheduler.quota_upkeep import QuotaUpkeep
 from koordpolicy.scheduler.rehearsal import rehearse
 from koordpolicy.scheduler.role import Role
 from koordpolicy.scheduler.scheduler import Scheduler
@@ -46,7 +48,11 @@ _ALL: dict[str, dict[str, Any]] = {
         "labelSuffixes": {"a": "-x"}, "patch": {}, "reservations": True,
     },
     "AdmissionRule": {"require": False, "enforcement": "warn"},
-    "QuotaTree": {"admission": {"enabled": True}, "nodeAffinity": True},
+    "QuotaTree": {
+        "admission": {"enabled": True}, "nodeAffinity": True,
+        "quotas": [{"name": "given", "max": {"cpu": "1"}, "namespaces": ["of-given"]}],
+        "revocation": {"enabled": True},
+    },
     "Overcommit": {"resource": "batch", "zone": {"cpu": 1, "memory": "1Gi"}},
     "CPUSuppress": {"minimum": 1},
     "SchedulingProfile": {
@@ -158,6 +164,7 @@ def _work(policies: RuleGraph) -> None:
     ).decide("n")
     _follow_quota_profile(policies)
 
+    _keep_quotas(policies)
     _keep_pods(small)
     _keep_gangs(small)
     _recommend(small)
@@ -186,6 +193,23 @@ def _run_agents(policies: RuleGraph) -> None:
     made = Simulation(policies, workload(arrivals, [node("a")], 10), settings, np.random.default_rng(1))
     made.run()
     assert made.journal.evicted
+
+
+def _keep_quotas(policies: RuleGraph) -> None:
+    """A quota that policy gives, with a pod on a node that takes more than it may for too long."""
+    now = 0
+    scheduler = Scheduler(policies, lambda: now)
+    scheduler.set_node(read_node({"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "9"}}}))
+    large = pod("large", "5")
+    large["metadata"]["namespace"] = "of-given"
+    large["spec"]["nodeName"] = "n"
+    scheduler.set_pod(read_pod(large))
+    cluster = MemoryCluster(Store(lambda: 0.0))
+    upkeep = QuotaUpkeep(lambda: scheduler.cache.state.quotas, cluster, lambda: now)
+    assert upkeep.due() == []
+    now = 1000 * NANOSECONDS
+    assert [quota for quota, _ in upkeep.due()] == ["given"]
+    assert (upkeep.pause("reporting.every"), upkeep.pause("revocation.every")) == (1.0, 1.0)
 
 
 def _follow_quota_profile(policies: RuleGraph) -> None:

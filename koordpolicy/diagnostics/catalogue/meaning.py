@@ -385,4 +385,38 @@ MEANING: tuple[Code, ...] = (
                 - {name: some, canary: {share: 20%}, hold: 30m}
             """,
     ),
+    Code.written(
+        "KP414",
+        "quotas that do not add up",
+        severity=Severity.WARNING,
+        explanation="""
+            Quotas that policy gives, under `quotas` of a QuotaTree, are guaranteed more together than the quota above them, more than they may have, or something that they do not track; one stands below itself or below none; or one weighs nothing in what is left, and never gets more than its min.
+            """,
+        why="""
+            Where there is less than all guarantees, each is kept in part only, whatever people were promised; a quota without a way to the root has nothing.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: QuotaTree
+            metadata: {name: teams}
+            spec:
+              quotas:
+                - {name: research, min: {cpu: 10}, max: {cpu: 40}}
+                - {name: vision, parent: research, min: {cpu: 8}, max: {cpu: 40}}
+                - {name: speech, parent: research, min: {cpu: 8}, max: {cpu: 40}}
+            """,
+        advice="""
+            Guarantee a quota what all below it are guaranteed together.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: QuotaTree
+            metadata: {name: teams}
+            spec:
+              quotas:
+                - {name: research, min: {cpu: 16}, max: {cpu: 40}}
+                - {name: vision, parent: research, min: {cpu: 8}, max: {cpu: 40}}
+                - {name: speech, parent: research, min: {cpu: 8}, max: {cpu: 40}}
+            """,
+    ),
 )

@@ -15,6 +15,7 @@ from koordpolicy.graph.meaning.orders import orders
 from koordpolicy.graph.meaning.plugins import plugins
 from koordpolicy.graph.meaning.policy_tests import policy_tests
 from koordpolicy.graph.meaning.profiles import profiles
+from koordpolicy.graph.meaning.quota_trees import quota_trees
 from koordpolicy.graph.meaning.ranges import ranges
 from koordpolicy.graph.meaning.required import required
 from koordpolicy.graph.meaning.requirements import requirements
@@ -43,6 +44,7 @@ CHECKS: tuple[Callable[[State], None], ...] = (
     policy_tests,
     empty,  # after those that find what is missing
     drawn,
+    quota_trees,
     profiles,  # after those that find its filters wrong
     formulas,  # last: it runs what all the others have found sound
 )

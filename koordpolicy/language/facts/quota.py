@@ -4,31 +4,39 @@ from koordpolicy.language.cel.types import BOOL, DOUBLE, INT, STRING, list_of, m
 from koordpolicy.language.facts.table import Component, Components, Fact, Record, by_name
 
 _WEBHOOK: Components = frozenset({Component.WEBHOOK})
+_QUOTAS: Components = frozenset({Component.WEBHOOK, Component.SCHEDULER})
 _MANAGER: Components = frozenset({Component.MANAGER})
 
 QUOTA = Record(
     "quota",
     "One elastic quota.",
     (
-        Fact("name", STRING, "Name of the quota, which is unique in the cluster.", _WEBHOOK),
-        Fact("namespace", STRING, "Namespace of the object.", _WEBHOOK),
-        Fact("labels", map_of(STRING, STRING), "Labels of the quota.", _WEBHOOK),
-        Fact("annotations", map_of(STRING, STRING), "Annotations of the quota.", _WEBHOOK),
+        Fact("name", STRING, "Name of the quota, which is unique in the cluster.", _QUOTAS),
+        Fact("namespace", STRING, "Namespace of the object.", _QUOTAS),
+        Fact("labels", map_of(STRING, STRING), "Labels of the quota.", _QUOTAS),
+        Fact("annotations", map_of(STRING, STRING), "Annotations of the quota.", _QUOTAS),
         Fact(
             "known",
             BOOL,
             "Whether there is such a quota; of one that there is not only the name says anything.",
-            _WEBHOOK,
+            _QUOTAS,
             usual=True,
         ),
         Fact(
-            "parent", STRING, "Name of the quota above it; the root's where the object names none.", _WEBHOOK
+            "parent", STRING, "Name of the quota above it; the root's where the object names none.", _QUOTAS
         ),
-        Fact("tree", STRING, "Id of its tree; empty for none.", _WEBHOOK),
-        Fact("isParent", BOOL, "Whether other quotas may stand below it.", _WEBHOOK),
-        Fact("isRoot", BOOL, "Whether it is the root of a tree.", _WEBHOOK),
-        Fact("forced", BOOL, "Whether its label lets changes through that sums forbid.", _WEBHOOK),
-        Fact("namespaces", list_of(STRING), "Namespaces that are bound to it.", _WEBHOOK),
+        Fact("tree", STRING, "Id of its tree; empty for none.", _QUOTAS),
+        Fact("isParent", BOOL, "Whether other quotas may stand below it.", _QUOTAS),
+        Fact("isRoot", BOOL, "Whether it is the root of a tree.", _QUOTAS),
+        Fact(
+            "lends",
+            BOOL,
+            "Whether others may use what it does not ask for of its min, as its label says.",
+            _QUOTAS,
+            usual=True,
+        ),
+        Fact("forced", BOOL, "Whether its label lets changes through that sums forbid.", _QUOTAS),
+        Fact("namespaces", list_of(STRING), "Namespaces that are bound to it.", _QUOTAS),
         Fact(
             "foreignNamespaces",
             list_of(STRING),
@@ -36,25 +44,31 @@ QUOTA = Record(
             _WEBHOOK,
         ),
         Fact(
-            "strictKeys", list_of(STRING), "Resources of which it may not offer less than is used.", _WEBHOOK
+            "strictKeys", list_of(STRING), "Resources of which it may not offer less than is used.", _QUOTAS
         ),
         by_name(
-            "max", "The most that its pods may request, by resource name; as written, below 0 too.", _WEBHOOK
+            "max", "The most that its pods may request, by resource name; as written, below 0 too.", _QUOTAS
         ),
-        by_name("min", "What it is guaranteed, by resource name; as written, below 0 too.", _WEBHOOK),
+        by_name("min", "What it is guaranteed, by resource name; as written, below 0 too.", _QUOTAS),
         by_name(
             "sharedWeight",
             "Weights by which spare resources are shared, as its annotation says; absent without one.",
-            _WEBHOOK,
+            _QUOTAS,
             may_be_missing=True,
         ),
-        by_name("guaranteed", "What the scheduler guarantees it, by resource name.", _WEBHOOK),
-        by_name("used", "What its pods use, by resource name.", _WEBHOOK),
-        by_name("childRequest", "What pods admitted to it request, by resource name.", _WEBHOOK),
+        by_name(
+            "total",
+            "What there is in the tree that it is the root of, by resource name, as its annotation says; absent without one.",
+            _QUOTAS,
+            may_be_missing=True,
+        ),
+        by_name("guaranteed", "What the scheduler guarantees it, by resource name.", _QUOTAS),
+        by_name("used", "What its pods use, by resource name.", _QUOTAS),
+        by_name("childRequest", "What pods admitted to it request, by resource name.", _QUOTAS),
         by_name(
             "admission",
             "Limit of what may be admitted, by resource name, as its annotation says; absent without one.",
-            _WEBHOOK,
+            _QUOTAS,
             may_be_missing=True,
         ),
         Fact("pods", list_of(STRING), "Names of the first ten pods that bear its label.", _WEBHOOK),
@@ -100,8 +114,8 @@ NAMESPACE_QUOTAS = Record(
     "namespaceQuotas",
     "The quotas that the namespace of a pod leads to.",
     (
-        Fact("named", STRING, "Quota in the namespace that has its name; empty for none.", _WEBHOOK),
-        Fact("bound", STRING, "First quota that the namespace is bound to; empty for none.", _WEBHOOK),
+        Fact("named", STRING, "Quota in the namespace that has its name; empty for none.", _QUOTAS),
+        Fact("bound", STRING, "First quota that the namespace is bound to; empty for none.", _QUOTAS),
     ),
 )
 

@@ -25,6 +25,7 @@ class Root:
 
 
 _WEBHOOK: Components = frozenset({Component.WEBHOOK})
+_QUOTAS: Components = _WEBHOOK | {Component.SCHEDULER}
 
 ROOTS: Mapping[str, Root] = MappingProxyType(
     {
@@ -132,7 +133,13 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 "quota",
                 record("quota"),
                 "The quota that is decided on; of a pod, the quota that it belongs to.",
-                _WEBHOOK,
+                _QUOTAS,
+            ),
+            Root(
+                "victimQuota",
+                record("quota"),
+                "The quota that the `victim` belongs to; one without a name where it belongs to none.",
+                frozenset({Component.SCHEDULER}),
             ),
             Root(
                 "oldQuota",
@@ -155,7 +162,7 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 "namespaceQuotas",
                 record("namespaceQuotas"),
                 "The quotas that the namespace of a pod leads to.",
-                _WEBHOOK,
+                _QUOTAS,
             ),
             Root(
                 "colocationProfile",

@@ -135,7 +135,26 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     (
         "QuotaTree",
         _ADMITTED,
-        "defaults defaults.parent defaults.tree defaults.sharedWeight exempt quotaOfPod fallback",
+        "defaults defaults.parent defaults.tree defaults.sharedWeight exempt",
+    ),
+    ("QuotaTree", _BOTH, "quotaOfPod fallback"),
+    (
+        "QuotaTree",
+        _SCHEDULED,
+        (
+            "quotas quotas[].name quotas[].enabled quotas[].parent quotas[].tree quotas[].min quotas[].max quotas[].weight "
+            "quotas[].lends quotas[].namespaces sharing sharing.tree sharing.min sharing.max sharing.weight sharing.lends "
+            "sharing.scales sharing.guarantees scheduling scheduling.enabled scheduling.overhead scheduling.terminating "
+            "scheduling.preemptible scheduling.limit scheduling.parents scheduling.preempts"
+        ),
+    ),
+    (
+        "QuotaTree",
+        _by(Part.SCHEDULER),
+        (
+            "revocation revocation.enabled revocation.after revocation.every revocation.spared revocation.order "
+            "reporting reporting.enabled reporting.every"
+        ),
     ),
     (
         "QuotaTree",

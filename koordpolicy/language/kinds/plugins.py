@@ -35,6 +35,11 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
         one.name: one
         for one in (
             PluginName(
+                "ElasticQuota",
+                "Pods that would have more than their quota may, as QuotaTree says; they wait before the queue.",
+                filters=True,
+            ),
+            PluginName(
                 "NodeUnschedulable",
                 "Cordoned nodes take only pods that tolerate the taint `node.kubernetes.io/unschedulable`.",
                 filters=True,

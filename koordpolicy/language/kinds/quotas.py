@@ -2,15 +2,28 @@
 
 from typing import Annotated
 
+from pydantic import Field
+
 from koordpolicy.language.cel.types import AMOUNT, BOOL, DOUBLE, DURATION, INT, STRING, list_of, map_of
+from koordpolicy.language.facts.table import Component
 from koordpolicy.language.kinds.base import PolicySpec
 from koordpolicy.language.kinds.fields import Given, PolicyModel
+from koordpolicy.language.kinds.quota_scheduling import (
+    QuotaItem,
+    QuotaReporting,
+    QuotaRevocation,
+    QuotaScheduling,
+    QuotaSharing,
+)
 from koordpolicy.language.kinds.slots import Slot, Value
 
+_WEBHOOK = frozenset({Component.WEBHOOK})
 _REQUEST = frozenset({"operation", "user", "now"})
 _QUOTA = _REQUEST | {"quota", "parentQuota"}
 _CHANGE = _REQUEST | {"quota", "oldQuota"}
 _POD = _REQUEST | {"pod", "namespaceObject"}
+_ANY_POD = frozenset({"pod", "namespaceObject", "now"})
+"""Pods as webhooks and schedulers know them."""
 _POD_IN_QUOTA = _POD | {"quota"}
 _PROFILE = frozenset({"quotaProfile", "now"})
 _AMOUNTS = map_of(STRING, AMOUNT)
@@ -19,12 +32,26 @@ _AMOUNTS = map_of(STRING, AMOUNT)
 class QuotaDefaults(PolicyModel):
     """What a new quota gets that its object does not say."""
 
-    parent: Annotated[Value, Slot(STRING, "Name of the quota above it.", roots=_QUOTA)] = None
+    parent: Annotated[
+        Value, Slot(STRING, "Name of the quota above it.", roots=_QUOTA, components=_WEBHOOK)
+    ] = None
     tree: Annotated[
-        Value, Slot(STRING, "Id of its tree; `parentQuota` is the one that `parent` gives.", roots=_QUOTA)
+        Value,
+        Slot(
+            STRING,
+            "Id of its tree; `parentQuota` is the one that `parent` gives.",
+            roots=_QUOTA,
+            components=_WEBHOOK,
+        ),
     ] = None
     shared_weight: Annotated[
-        Value, Slot(_AMOUNTS, "Weights by which spare resources are shared, by resource name.", roots=_QUOTA)
+        Value,
+        Slot(
+            _AMOUNTS,
+            "Weights by which spare resources are shared, by resource name.",
+            roots=_QUOTA,
+            components=_WEBHOOK,
+        ),
     ] = None
 
 
@@ -36,7 +63,14 @@ class QuotaAdmission(PolicyModel):
     """
 
     enabled: Annotated[
-        Value, Slot(BOOL, "Whether pods are held to their quota at admission.", roots=_POD, default=False)
+        Value,
+        Slot(
+            BOOL,
+            "Whether pods are held to their quota at admission.",
+            roots=_POD,
+            default=False,
+            components=_WEBHOOK,
+        ),
     ] = None
     operations: Annotated[
         Value,
@@ -46,13 +80,18 @@ class QuotaAdmission(PolicyModel):
             choices=("CREATE", "UPDATE"),
             roots=frozenset(),
             default=["CREATE"],
+            components=_WEBHOOK,
         ),
     ] = None
     tracked: Annotated[
-        Value, Slot(BOOL, "Whether the quota is looked at.", roots=_POD_IN_QUOTA, default=True)
+        Value,
+        Slot(BOOL, "Whether the quota is looked at.", roots=_POD_IN_QUOTA, default=True, components=_WEBHOOK),
     ] = None
     request: Annotated[
-        Value, Slot(_AMOUNTS, "What the pod counts for, by resource name.", roots=_POD_IN_QUOTA)
+        Value,
+        Slot(
+            _AMOUNTS, "What the pod counts for, by resource name.", roots=_POD_IN_QUOTA, components=_WEBHOOK
+        ),
     ] = None
     limit: Annotated[
         Value,
@@ -60,6 +99,7 @@ class QuotaAdmission(PolicyModel):
             _AMOUNTS,
             "The most that pods of the quota may count for together, by resource name; one that is not there has no limit.",
             roots=_POD_IN_QUOTA,
+            components=_WEBHOOK,
         ),
     ] = None
     workers: Annotated[
@@ -71,6 +111,7 @@ class QuotaAdmission(PolicyModel):
             minimum=1,
             maximum=256,
             default=16,
+            components=_WEBHOOK,
         ),
     ] = None
     timeout: Annotated[
@@ -80,6 +121,7 @@ class QuotaAdmission(PolicyModel):
             "How long a pod may wait for its quota; then it is refused.",
             roots=frozenset(),
             default="10s",
+            components=_WEBHOOK,
         ),
     ] = None
     retries: Annotated[
@@ -91,6 +133,7 @@ class QuotaAdmission(PolicyModel):
             minimum=0,
             maximum=100,
             default=3,
+            components=_WEBHOOK,
         ),
     ] = None
     retry_jitter: Annotated[
@@ -100,11 +143,18 @@ class QuotaAdmission(PolicyModel):
             "Longest pause before such a write, of which half at least is taken.",
             roots=frozenset(),
             default="0s",
+            components=_WEBHOOK,
         ),
     ] = None
     longest_jitter: Annotated[
         Value,
-        Slot(DURATION, "Longest sum of these pauses for one write.", roots=frozenset(), default="1s"),
+        Slot(
+            DURATION,
+            "Longest sum of these pauses for one write.",
+            roots=frozenset(),
+            default="1s",
+            components=_WEBHOOK,
+        ),
     ] = None
     read_again: Annotated[
         Value,
@@ -113,6 +163,7 @@ class QuotaAdmission(PolicyModel):
             "Whether the quota is read from the API server before such a write, and not only from what is watched.",
             roots=frozenset(),
             default=False,
+            components=_WEBHOOK,
         ),
     ] = None
 
@@ -129,15 +180,16 @@ class QuotaTreeSpec(PolicySpec):
             "Whether a request passes without a question to any AdmissionRule on quotas, and leaves the tree as it is.",
             roots=_CHANGE,
             default=False,
+            components=_WEBHOOK,
         ),
     ] = None
     quota_of_pod: Annotated[
         Value,
-        Slot(STRING, "Name of the quota that a pod belongs to.", roots=_POD | {"namespaceQuotas"}),
+        Slot(STRING, "Name of the quota that a pod belongs to.", roots=_ANY_POD | {"namespaceQuotas"}),
     ] = None
     fallback: Annotated[
         Value,
-        Slot(STRING, "Name of the quota of pods whose quota does not exist.", roots=_POD),
+        Slot(STRING, "Name of the quota of pods whose quota does not exist.", roots=_ANY_POD),
     ] = None
     node_affinity: Annotated[
         Value,
@@ -147,10 +199,21 @@ class QuotaTreeSpec(PolicySpec):
             "tree selects, beside what the pod asks for itself.",
             roots=_POD_IN_QUOTA,
             default=False,
+            components=_WEBHOOK,
         ),
     ] = None
     admission: Given[QuotaAdmission] = None
     """How pods are held to their quota where they are created."""
+    quotas: list[QuotaItem] = Field(default=[], max_length=10_000)
+    """Quotas that there are without an object."""
+    sharing: Given[QuotaSharing] = None
+    """How what a quota may use is shared out among those below it."""
+    scheduling: Given[QuotaScheduling] = None
+    """How the scheduler holds pods to their quota."""
+    revocation: Given[QuotaRevocation] = None
+    """What is done about a quota that has more than it may."""
+    reporting: Given[QuotaReporting] = None
+    """What is written into the objects of quotas."""
 
 
 class QuotaProfileSpec(PolicySpec):

@@ -15,6 +15,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.cel.permitted import Permitted
 from koordpolicy.language.cel.types import BOOL, Type
+from koordpolicy.language.facts.table import Components
 from koordpolicy.language.kinds.forms import LiteralForm, any_of, form_of
 from koordpolicy.language.kinds.literals import LiteralProblem, described, form_problem, range_words
 
@@ -77,7 +78,7 @@ class Slot:
     string, `minimum` and `maximum` bound plain numbers, `pattern` a string, which `words` describe. With `many` the field
     is a list of such values that make one decision together. `roots` are the names an expression
     may use; `None` means those of the kind. `unknown` says what a text means that is none of the choices and that only
-    run time knows; where it is empty such a value is refused. `default` is what holds where no rule says anything, as
+    run time knows; where it is empty such a value is refused. `components` are who asks it, where not all do that ask the kind. `default` is what holds where no rule says anything, as
     it would be written; `None` for none.
     """
 
@@ -94,6 +95,7 @@ class Slot:
     words: str = ""
     many: bool = False
     unknown: str = ""
+    components: Components | None = None
 
     @property
     def form(self) -> LiteralForm:

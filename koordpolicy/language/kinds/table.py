@@ -149,8 +149,8 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             Kind(
                 "QuotaTree",
                 QuotaTreeSpec,
-                "How elastic quotas stand together, and which pods belong to them.",
-                frozenset({Component.WEBHOOK}),
+                "How elastic quotas stand together, which pods belong to them, and how the scheduler keeps them.",
+                frozenset({Component.WEBHOOK, Component.SCHEDULER}),
                 _roots("operation", "user", "now"),
             ),
             Kind(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from koordpolicy.cluster.quota_of_pod import quota_of_pod, quota_record
 from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest, Operation
 from koordpolicy.manager.webhooks.answers import answered
 from koordpolicy.manager.webhooks.quota_pods import PodsOfQuotas
@@ -10,8 +11,6 @@ from koordpolicy.manager.webhooks.quota_view import view_of
 from koordpolicy.manager.webhooks.quotas import (
     QuotaRequest,
     QuotaRules,
-    quota_of_pod,
-    quota_record,
     with_defaults,
 )
 from koordpolicy.manager.webhooks.rules import Rules

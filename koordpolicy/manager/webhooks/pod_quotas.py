@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from koordpolicy.algorithms.records import submitted_pod_record
+from koordpolicy.cluster.quota_of_pod import KIND, quota_of_pod, says_anything
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest, Operation
 from koordpolicy.kube.port import Object
@@ -16,7 +17,6 @@ from koordpolicy.manager.webhooks.quota_batch import QuotaBatches, QuotaVerdict,
 from koordpolicy.manager.webhooks.quota_line import QuotaLine
 from koordpolicy.manager.webhooks.quota_objects import QuotaObjects
 from koordpolicy.manager.webhooks.quota_view import QuotaView, view_of
-from koordpolicy.manager.webhooks.quotas import KIND, quota_of_pod, says_anything
 from koordpolicy.manager.webhooks.scope import Scope
 from koordpolicy.manager.webhooks.webhook import ByRevision, WebhookContext
 from koordpolicy.model.facts.pod import namespace_facts

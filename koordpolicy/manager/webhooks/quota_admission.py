@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from koordpolicy.algorithms.quota_admission import QuotaVerdict, admit
+from koordpolicy.cluster.quota_of_pod import KIND, quota_record
 from koordpolicy.graph import RuleGraph
-from koordpolicy.manager.webhooks.quotas import KIND, quota_record
 from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.quota import Quota
 from koordpolicy.model.reading import Amounts

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from koordpolicy.algorithms.quota_admission import retry_budget
+from koordpolicy.cluster.quota_of_pod import KIND
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import Conflict
 from koordpolicy.kube.port import Cluster, MergePatch, Object
@@ -13,7 +14,6 @@ from koordpolicy.kube.resources import ELASTIC_QUOTAS
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.manager.webhooks.quota_admission import QuotaDemand, admit_pods
 from koordpolicy.manager.webhooks.quota_objects import QuotaObjects
-from koordpolicy.manager.webhooks.quotas import KIND
 from koordpolicy.model.protocol import QUOTA_CHILD_REQUEST
 from koordpolicy.model.quota import Quota, amounts_text, read_quota
 from koordpolicy.model.reading import NOTHING, Amounts, embedded_object

@@ -1,10 +1,11 @@
 """Elastic quotas at admission: what a new one gets, what one must satisfy among the others, whose a pod is."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from koordpolicy.algorithms.quota_tree import QuotaTree
+from koordpolicy.cluster.quota_of_pod import KIND, says_anything
 from koordpolicy.graph import About, RuleGraph
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.webhooks.rules import Rules, Violation
@@ -15,7 +16,6 @@ from koordpolicy.model.protocol import QUOTA_PARENT, QUOTA_SHARED_WEIGHT, QUOTA_
 from koordpolicy.model.quota import Quota, amounts_text, read_quota
 from koordpolicy.model.reading import Json, embedded_object, mapping, texts
 
-KIND: Final = "QuotaTree"
 RESOURCE: Final = "elasticquotas"
 _UPDATE: Final = "UPDATE"
 _DELETE: Final = "DELETE"
@@ -37,11 +37,6 @@ class QuotaRequest:
     now: int
     user: str = ""
     namespace: Json = field(default_factory=dict)
-
-
-def says_anything(graph: RuleGraph) -> bool:
-    """Whether any document speaks of quotas."""
-    return bool(graph.subjects(KIND))
 
 
 def keeps_to_nodes(graph: RuleGraph) -> bool:
@@ -94,32 +89,6 @@ class QuotaRules:
         if says_anything(self._graph) and self._graph.about(KIND, "", roots).value("exempt"):
             return None
         return self._rules.broken(RESOURCE, request.operation, roots)
-
-
-def quota_of_pod(
-    graph: RuleGraph, tree: QuotaTree, roots: Mapping[str, Any], namespace: str
-) -> tuple[str, Quota | None]:
-    """Name of the quota that a pod belongs to by policy, and the quota where there is one.
-
-    `roots` has `pod`, `namespaceObject` and what else a request has. Without a policy that says so, a pod belongs to none.
-    Raises `CelError`.
-    """
-    if not says_anything(graph):
-        return "", None
-    about = graph.about(KIND, "", {**roots, "namespaceQuotas": _led_to(tree, namespace)})
-    name = str(about.value("quotaOfPod") or "")
-    if tree.get(name) is None:
-        name = str(about.value("fallback") or name)
-    return name, tree.get(name)
-
-
-def quota_record(name: str, quota: Quota | None) -> Record:
-    """The facts of the quota that a pod belongs to."""
-    return quota_facts(quota or Quota(name), QuotaState(known=quota is not None))
-
-
-def _led_to(tree: QuotaTree, namespace: str) -> Record:
-    return {"named": tree.named_in(namespace, namespace), "bound": tree.of_namespace(namespace)}
 
 
 def _defaults(quota: Quota, parent: str, tree: QuotaTree, graph: RuleGraph, request: QuotaRequest) -> About:

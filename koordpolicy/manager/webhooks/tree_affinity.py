@@ -6,12 +6,12 @@ from typing import Any
 
 from koordpolicy.algorithms.quota_tree import QuotaTree
 from koordpolicy.algorithms.required_affinity import as_expressions, with_node_requirements
+from koordpolicy.cluster.quota_of_pod import KIND, quota_of_pod, quota_record
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.known import KnownObjects
 from koordpolicy.kube.mirror import Key, ObjectChange
 from koordpolicy.kube.resources import ELASTIC_QUOTA_PROFILES
 from koordpolicy.manager.webhooks.quota_view import view_of
-from koordpolicy.manager.webhooks.quotas import KIND, quota_of_pod, quota_record
 from koordpolicy.manager.webhooks.webhook import WebhookContext
 from koordpolicy.model.labels import LabelSelector
 from koordpolicy.model.quota_profile import read_quota_profile

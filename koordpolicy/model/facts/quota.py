@@ -38,6 +38,7 @@ def quota_facts(quota: Quota, state: QuotaState) -> Record:
         "tree": quota.tree,
         "isParent": quota.is_parent,
         "isRoot": quota.is_root,
+        "lends": quota.lends,
         "forced": quota.forced,
         "namespaces": list(quota.namespaces),
         "foreignNamespaces": list(state.foreign),
@@ -53,6 +54,8 @@ def quota_facts(quota: Quota, state: QuotaState) -> Record:
     }
     if quota.shared_weight is not None:
         record["sharedWeight"] = quota.shared_weight
+    if quota.total is not None:
+        record["total"] = quota.total
     if quota.admission is not None:
         record["admission"] = quota.admission
     return record

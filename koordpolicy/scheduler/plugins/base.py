@@ -112,6 +112,9 @@ class Wait:
     reason: str
 
 
+Keep = Callable[[ClusterState, RuleGraph], None]
+"""Has the cluster's state keep what a plugin reads of it, as a revision says; nodes and pods come anew then."""
+
 Gate = Callable[[Any, PodView, Parameters], "Refusal | None"]
 """Why a pod is not to be tried at all yet (None: it is). It is asked when the pod comes or changes, and again after the
 events of the plugin."""
@@ -427,9 +430,11 @@ class Plugin:
     whether it has something to say. `filter_one` and `score_one` say of one node what `filter` and `score` do; not
     all plugins have them. `requests` is what a filter that only counts amounts counts, `unresolvable` whether
     it refuses the pod as such. `helped_by` are the events after which a refused pod may pass, or one that waits for a permit or before a gate.
+    `keeps` is called with each revision, before nodes and pods are known.
 
-    `state` makes the state of a plugin, once for each scheduler; `gate`, `reserve`, `undo`, `redo`, `adopt`, `permit`, `prebind`
-    and `status` get it first (None without it). `gate` keeps pods out of the queue. What `reserve` takes for a pod on its node is kept in the ledger, and
+    `state` makes the state of a plugin, once for each scheduler; `gate`, `settle`, `reserve`, `undo`, `redo`, `adopt`, `permit`,
+    `prebind` and `status` get it first (None without it). `gate` keeps pods out of the queue; one with `settle`, which is called before each decision, is asked again when a pod is taken from the queue, and says itself whom events
+    help that wait before it, others are asked about all of them after `helped_by`. What `reserve` takes for a pod on its node is kept in the ledger, and
     `undo` gives it back exactly once; where that happens in a trial, `redo` takes it again at the end (None: in a trial it stays
     taken). A plugin with `adopt` holds it as long as the pod is there, others until the cluster
     shows the pod on its node. `concerns` says of which pods they are asked at all (None: of all), `concerned` the same by the state.
@@ -455,18 +460,20 @@ class Plugin:
     unresolvable: Unresolvable | None = None
     filter_one: FilterOne | None = None
     score_one: ScoreOne | None = None
+    keeps: Keep | None = None
     state: Callable[[Host], Any] | None = None
     concerns: Callable[[PodView], bool] | None = None
     concerned: Callable[[Any, PodView], bool] | None = None
     jobs: Jobs | None = None
     gate: Gate | None = None
+    settle: Callable[[Any], None] | None = None
     reserve: Reserve | None = None
     undo: Undo | None = None
     redo: Redo | None = None
     adopt: Adopt | None = None
     permit: Permit | None = None
     prebind: Prebind | None = None
-    status: Callable[[Any], Mapping[str, Any]] | None = None
+    status: Callable[[Any], Mapping[str, Any] | None] | None = None
     post_filter: Callable[[PostFilterHost], PostFilter] | None = None
     advice: Helper | None = None
     of_kubernetes: bool = False

@@ -15,6 +15,7 @@ from koordpolicy.scheduler.plugins import (
     placement,
     ports,
     preemption,
+    quota,
     resources,
     spread,
     topology,
@@ -24,6 +25,7 @@ from koordpolicy.scheduler.plugins.base import Plugin
 
 PLUGINS: Mapping[str, Plugin] = MappingProxyType(
     {
+        "ElasticQuota": quota.ELASTIC_QUOTA,
         "NodeUnschedulable": placement.NODE_UNSCHEDULABLE,
         "NodeName": placement.NODE_NAME,
         "TaintToleration": placement.TAINT_TOLERATION,

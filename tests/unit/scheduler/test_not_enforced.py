@@ -13,8 +13,6 @@ from tests.unit.scheduler.world import PROFILE, World, policies
 CASES: list[tuple[Mapping[str, Any], str]] = [
     ({"labels": {"pod-group.scheduling.sigs.k8s.io": "g"}},
      "a place together with its gang (label pod-group.scheduling.sigs.k8s.io)"),
-    ({"labels": {"quota.scheduling.koordinator.sh/name": "q"}},
-     "the limits of its quota (label quota.scheduling.koordinator.sh/name)"),
     ({"labels": {"koordinator.sh/qosClass": "LSR"}}, "CPUs of its own (label koordinator.sh/qosClass=LSR)"),
     ({"annotations": {"gang.scheduling.koordinator.sh/name": "g"}},
      "a place together with its gang (annotation gang.scheduling.koordinator.sh/name)"),

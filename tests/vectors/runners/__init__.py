@@ -23,6 +23,7 @@ from tests.vectors.runners import (
     scheduler_neighbours,
     scheduler_packing,
     scheduler_preemption,
+    scheduler_quotas,
     scheduler_topology,
 )
 from tests.vectors.runners.runner import Runner
@@ -44,6 +45,7 @@ _DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
     ("scheduler-core", scheduler_preemption.RUNNERS),
     ("scheduler-jobs", scheduler_topology.RUNNERS),
     ("scheduler-jobs", scheduler_gangs.RUNNERS),
+    ("scheduler-jobs", scheduler_quotas.RUNNERS),
 )
 
 RUNNERS: Mapping[tuple[str, str], Runner] = {

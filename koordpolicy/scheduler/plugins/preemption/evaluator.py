@@ -24,7 +24,7 @@ class PreemptionEvaluator:
     """The preemption of one profile over one cache."""
 
     def __init__(self, host: PostFilterHost) -> None:
-        self._policy = PreemptionPolicy(host.graph, host.profile)
+        self._policy = PreemptionPolicy(host.graph, host.profile, host.cache.state.quotas)
         self._cache = host.cache
         self._promises = host.promises
         self._search = Search(host, self._policy)

@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.prepared import PreparedDecision, Records, prepared
+from koordpolicy.cluster.quota_of_pod import KIND
+from koordpolicy.cluster.quotas import Quotas
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.sortable import SortKey
 from koordpolicy.language.cel.errors import CelError
@@ -25,11 +27,15 @@ _REMEMBERED: Final = 200_000
 
 
 class PreemptionPolicy:
-    """What a profile says of who goes for whom."""
+    """What a profile says of who goes for whom, and of pods of quotas what these say beside."""
 
-    __slots__ = ("_eligible", "_importance", "_importance_known", "_order", "_policy", "_search")
+    __slots__ = (
+        "_eligible", "_importance", "_importance_known", "_order", "_policy", "_quotas", "_search", "_within_quotas",
+    )  # fmt: skip
 
-    def __init__(self, graph: RuleGraph, profile: str) -> None:
+    def __init__(self, graph: RuleGraph, profile: str, quotas: Quotas | None = None) -> None:
+        self._quotas = quotas
+        self._within_quotas = PodPredicate(graph, f"{KIND}.scheduling.preempts", "victim")
         target = f"{graph.about('SchedulingProfile', profile).target}.preemption"
         self._policy = prepared(graph, f"{target}.policy")
         self._eligible = PodPredicate(graph, f"{target}.eligible", "victim")
@@ -58,11 +64,41 @@ class PreemptionPolicy:
 
     def eligible_for(self, records: Records) -> Callable[[PodView], bool]:
         """Whether a pod on a node may go for the one that `records` speak of."""
-        return self._eligible.bound(records)
+        asked, own = self._eligible.bound(records), self._quota_of(records)
+        quotas = self._quotas
+        if not own or quotas is None:
+            return asked
+        within: dict[str, Callable[[PodView], bool]] = {}
+
+        def eligible(view: PodView) -> bool:
+            if not asked(view):
+                return False
+            member = quotas.member(view.pod.key)
+            name = "" if member is None else member.quota
+            found = within.get(name)
+            if found is None:
+                both = {"quota": quotas.record(own), "victimQuota": quotas.record(name)}
+                found = within[name] = self._within_quotas.bound({**records, **both})
+            return found(view)
+
+        return eligible
 
     def signature(self, records: Records) -> tuple[Any, ...]:
         """What `eligible` reads of everything but victims: equal signatures, equal victims."""
-        return self._eligible.signature(records)
+        own, quotas = self._quota_of(records), self._quotas
+        said = self._eligible.signature(records)
+        if not own or quotas is None:
+            return said
+        return (*said, own, quotas.changes, *self._within_quotas.signature(records))
+
+    def _quota_of(self, records: Records) -> str:
+        """The quota of the pod that is decided on; empty where it is in none of a tree."""
+        quotas = self._quotas
+        if quotas is None or not quotas.active:
+            return ""
+        pod = records["pod"]
+        member = quotas.member((pod["namespace"], pod["name"]))
+        return "" if member is None or quotas.outside(member.quota) else member.quota
 
     def importance(self, victim: PodView, now: Timestamp) -> SortKey:
         """The place of a pod among those who may go, the most important first; at the end when it has none."""

@@ -166,7 +166,16 @@ def test_roots_are_declared() -> None:
 _ONLY_IN_SLOTS = {
     "SchedulingProfile": {"victim", "nominated", "candidate"},
     "GangScheduling": {"pod", "gangDeclaration", "gang", "podGroup", "victim"},
-    "QuotaTree": {"pod", "namespaceObject", "quota", "oldQuota", "parentQuota", "namespaceQuotas"},
+    "QuotaTree": {
+        "pod",
+        "victim",
+        "namespaceObject",
+        "quota",
+        "victimQuota",
+        "oldQuota",
+        "parentQuota",
+        "namespaceQuotas",
+    },
     "QuotaProfile": {"node", "resource"},
     "ProfileReconciliation": {"colocationProfile"},
     "DeviceSharing": {"container"},

@@ -1,0 +1,119 @@
+"""The quotas right below one parent: what they bring to each resource, in sums that a change of one of them keeps up to date."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from koordpolicy.algorithms.quota_split import QuotaShare, QuotaSplit, scaled_mins, split
+
+
+class QuotaPart(NamedTuple):
+    """What a quota brings to the split of one resource; `min` as its spec says, `guaranteed` what counts above it."""
+
+    request: int
+    min: int
+    guaranteed: int
+    weight: int
+    lends: bool
+    scales: bool
+
+    def share(self, name: str, least: int) -> QuotaShare:
+        """The same with the min that can be kept."""
+        return QuotaShare(name, self.request, max(least, self.guaranteed), self.weight, self.lends)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSplit:
+    """How a resource is shared below a parent that has `total` of it (None: nothing is known of it, which counts as 0)."""
+
+    total: int | None
+    mins: Mapping[str, int]
+    shares: tuple[QuotaShare, ...]
+    split: QuotaSplit
+
+
+@dataclass(slots=True)
+class _Resource:
+    """One resource: the parts by quota, the sums of mins and of what all would get if there were enough."""
+
+    parts: dict[str, QuotaPart] = field(default_factory=dict)
+    min: int = 0
+    most: int = 0
+    scaling: int = 0
+    kept: ResourceSplit | None = None
+
+
+class QuotaLevel:
+    """All quotas below one parent.
+
+    Where there is enough for all, what one of them gets follows from its own part and two sums. Only where there is not,
+    all parts are looked at, once for each state in which somebody asks.
+    """
+
+    __slots__ = ("_resources",)
+
+    def __init__(self) -> None:
+        self._resources: dict[str, _Resource] = {}
+
+    def put(self, name: str, parts: Mapping[str, QuotaPart], before: Mapping[str, QuotaPart]) -> None:
+        """A quota brings these parts from now on, by resource, and not those that it brought before."""
+        for key in before.keys() - parts.keys():
+            self._change(key, name, before[key], None)
+        for key, part in parts.items():
+            old = before.get(key)
+            if old != part:
+                self._change(key, name, old, part)
+
+    def _change(self, key: str, name: str, old: QuotaPart | None, new: QuotaPart | None) -> None:
+        resource = self._resources.get(key)
+        if resource is None:
+            resource = self._resources[key] = _Resource()
+        resource.kept = None
+        for part, sign in ((old, -1), (new, 1)):
+            if part is not None:
+                resource.min += sign * part.min
+                resource.most += sign * part.share(name, part.min).most
+                resource.scaling += sign * part.scales
+        if new is None:
+            del resource.parts[name]
+            if not resource.parts:
+                del self._resources[key]
+        else:
+            resource.parts[name] = new
+
+    def runtime(self, key: str, total: int | None, name: str) -> int:
+        """What one quota may use of a resource of which its parent has `total`; 0 for one that brings nothing."""
+        resource = self._resources.get(key)
+        part = None if resource is None else resource.parts.get(name)
+        if resource is None or part is None:
+            return 0
+        if not self._scales(resource, total) and resource.most <= (total or 0):
+            return part.share(name, part.min).most
+        return self._split(resource, total).split.runtime[name]
+
+    def least(self, key: str, total: int | None, name: str) -> int:
+        """The min of one quota that can be kept where its parent has `total`."""
+        resource = self._resources.get(key)
+        part = None if resource is None else resource.parts.get(name)
+        if resource is None or part is None:
+            return 0
+        return self._split(resource, total).mins[name] if self._scales(resource, total) else part.min
+
+    def shared(self, key: str, total: int | None) -> ResourceSplit:
+        """How a resource is shared, with all that led there."""
+        return self._split(self._resources.get(key) or _Resource(), total)
+
+    @staticmethod
+    def _scales(resource: _Resource, total: int | None) -> bool:
+        return total is not None and total < resource.min and resource.scaling > 0
+
+    def _split(self, resource: _Resource, total: int | None) -> ResourceSplit:
+        kept = resource.kept
+        if kept is None or kept.total != total:
+            mins = {name: part.min for name, part in resource.parts.items()}
+            if total is not None and self._scales(resource, total):
+                fixed = {name for name, part in resource.parts.items() if not part.scales}
+                mins = scaled_mins(total, mins, fixed)
+            shares = tuple(part.share(name, mins[name]) for name, part in resource.parts.items())
+            kept = resource.kept = ResourceSplit(total, mins, shares, split(total or 0, shares))
+        return kept

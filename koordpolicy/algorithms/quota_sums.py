@@ -1,0 +1,319 @@
+"""What quotas of one tree request, use and may use: sums up the tree, runtimes down it.
+
+An event about one pod changes the sums of the quotas on its path, and nothing else; a runtime is worked out when it is asked
+for, along the path again. The order of events does not matter: what comes before its parent counts as soon as that is there.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from koordpolicy.algorithms.quota_level import QuotaLevel, QuotaPart, ResourceSplit
+from koordpolicy.algorithms.quota_limits import larger, masked
+from koordpolicy.model.protocol import ROOT_QUOTA
+from koordpolicy.model.reading import NOTHING, Amounts
+
+_NO_PARTS: Final[Mapping[str, QuotaPart]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaTerms:
+    """What holds of a quota, by policy: its place, what it may have, how it shares.
+
+    The resources of `max` are those that it tracks. `lends` says whether others may use what it does not ask for of its
+    min, `scales` whether its min shrinks where its parent has less than all mins, `guarantees` whether it is guaranteed what
+    it uses.
+    """
+
+    name: str
+    parent: str = ROOT_QUOTA
+    min: Amounts = field(default_factory=lambda: NOTHING)
+    max: Amounts = field(default_factory=lambda: NOTHING)
+    weight: Amounts = field(default_factory=lambda: NOTHING)
+    lends: bool = True
+    scales: bool = True
+    guarantees: bool = False
+
+
+@dataclass(slots=True)
+class QuotaAccount:
+    """The sums of one quota. Those that begin with `own` are of its own pods, the others include quotas below it.
+
+    `child_request` is what is asked for below, `request` the same raised to the min of one that does not lend, `limited` what
+    of it its parent hears. To be changed by `QuotaSums` alone.
+    """
+
+    terms: QuotaTerms
+    own_request: dict[str, int] = field(default_factory=dict)
+    own_used: dict[str, int] = field(default_factory=dict)
+    child_request: dict[str, int] = field(default_factory=dict)
+    request: Amounts = field(default_factory=lambda: NOTHING)
+    limited: Amounts = field(default_factory=lambda: NOTHING)
+    used: dict[str, int] = field(default_factory=dict)
+    reserved_request: dict[str, int] = field(default_factory=dict)
+    """What pods request that are not preempted."""
+    reserved_used: dict[str, int] = field(default_factory=dict)
+    allocated: dict[str, int] = field(default_factory=dict)
+    guaranteed: Amounts = field(default_factory=lambda: NOTHING)
+    parent: "QuotaAccount | None" = None
+    children: dict[str, "QuotaAccount"] = field(default_factory=dict)
+    level: QuotaLevel = field(default_factory=QuotaLevel)
+    parts: Mapping[str, QuotaPart] = field(default_factory=lambda: _NO_PARTS)
+    """What it brings to the split of its parent."""
+
+
+class QuotaSums:
+    """The quotas of one tree by name, below a root that has `capacity`."""
+
+    def __init__(self, capacity: Amounts = NOTHING) -> None:
+        self.capacity = capacity
+        """What there is to be shared, to be set by whoever knows."""
+        self._root = QuotaAccount(QuotaTerms(ROOT_QUOTA, ""))
+        self._accounts: dict[str, QuotaAccount] = {ROOT_QUOTA: self._root}
+        self._orphans: dict[str, dict[str, QuotaAccount]] = {}
+        """Quotas whose parent is not there, by the parent's name."""
+        self._circling: dict[str, QuotaAccount] = {}
+        """Quotas that would stand below themselves."""
+        self._keys: dict[str, int] = {}
+        """How many quotas track a resource."""
+
+    def __len__(self) -> int:
+        return len(self._accounts) - 1
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._accounts
+
+    def __iter__(self) -> Iterator[QuotaAccount]:
+        return (one for one in self._accounts.values() if one is not self._root)
+
+    def get(self, name: str) -> QuotaAccount | None:
+        """The sums of a quota; of the root as well."""
+        return self._accounts.get(name)
+
+    # --- quotas -----------------------------------------------------------------------------------
+
+    def put(self, terms: QuotaTerms) -> None:
+        """Take a quota, or other terms of it; what its pods request and use stays. The root has no terms."""
+        account = self._accounts.get(terms.name)
+        if account is self._root or (account is not None and account.terms == terms):
+            return
+        if account is None:
+            account = self._accounts[terms.name] = QuotaAccount(terms)
+        else:
+            self._leave(account)
+        account.terms = terms
+        _add(self._keys, dict.fromkeys(terms.max, 1), 1)
+        self._lift(account)
+        self._guarantee(account)
+        for child in self._orphans.pop(terms.name, {}).values():
+            self._join(child, account)
+        self._enter(account)
+        self._try_circles()
+
+    def remove(self, name: str) -> None:
+        """Forget a quota with the sums of its own pods; nothing happens where there is none."""
+        account = self._accounts.get(name)
+        if account is None or account is self._root:
+            return
+        self._leave(account)
+        del self._accounts[name]
+        for child in account.children.values():
+            child.parent, child.parts = None, _NO_PARTS
+        if account.children:
+            self._orphans[name] = account.children
+        self._try_circles()
+
+    def path(self, name: str) -> list[QuotaAccount] | None:
+        """The quotas from right below the root to this one; None where its way to the root is broken."""
+        found = list(self._upwards(self._accounts.get(name)))
+        return found[-2::-1] if found and found[-1] is self._root else None
+
+    # --- pods -------------------------------------------------------------------------------------
+
+    def add_request(self, name: str, amounts: Amounts, sign: int = 1, *, reserved: bool = False) -> None:
+        """A pod of a quota asks for so much (`sign` -1: not any more), masked to what the quota tracks."""
+        account = self._accounts[name]
+        _add(account.own_request, amounts, sign)
+        _add(account.child_request, amounts, sign)
+        if reserved:
+            for one in self._upwards(account):
+                _add(one.reserved_request, amounts, sign)
+        self._lift(account)
+
+    def add_used(self, name: str, amounts: Amounts, sign: int = 1, *, reserved: bool = False) -> None:
+        """A pod of a quota has so much (`sign` -1: not any more), masked to what the quota tracks."""
+        account = self._accounts[name]
+        _add(account.own_used, amounts, sign)
+        _add(account.allocated, amounts, sign)
+        for one in self._upwards(account):
+            _add(one.used, amounts, sign)
+            if reserved:
+                _add(one.reserved_used, amounts, sign)
+        self._guarantee(account)
+
+    # --- what may be used -------------------------------------------------------------------------
+
+    def runtime(self, name: str) -> Amounts:
+        """What a quota may use now, of the resources that it tracks; one that is missing has no limit.
+
+        Nothing of anything for one whose way to the root is broken.
+        """
+        account = self._accounts[name]
+        if account is self._root:
+            return self.capacity
+        path = self.path(name)
+        if path is None:
+            return dict.fromkeys(account.terms.max, 0)
+        return masked(self._totals(path)[-1], account.terms.max.keys())
+
+    def scaled_min(self, name: str) -> Amounts:
+        """The min of a quota as far as it can be kept."""
+        account, path = self._accounts[name], self.path(name)
+        if path is None:
+            return account.terms.min
+        totals, parent = self._totals(path), self._accounts[account.terms.parent]
+        above = totals[-2] if len(totals) > 1 else self.capacity
+        return {key: parent.level.least(key, above.get(key), name) for key in account.terms.min}
+
+    def splits(self, name: str) -> Iterator[tuple[str, str, ResourceSplit]]:
+        """How runtimes come about on the way down to a quota: at each parent, for each resource, the split of all below it."""
+        path = self.path(name) or []
+        totals = [self.capacity, *self._totals(path)]
+        for parent, total in zip([self._root, *path[:-1]], totals, strict=False):
+            for key in self._distributed(parent):
+                yield parent.terms.name, key, parent.level.shared(key, total.get(key))
+
+    def _totals(self, path: Iterable[QuotaAccount]) -> list[Amounts]:
+        """What each quota of a path has to share."""
+        parent, total, found = self._root, self.capacity, list[Amounts]()
+        for account in path:
+            name, level = account.terms.name, parent.level
+            total = {key: level.runtime(key, total.get(key), name) for key in self._distributed(parent)}
+            found.append(total)
+            parent = account
+        return found
+
+    def _distributed(self, parent: QuotaAccount) -> Iterable[str]:
+        """The resources that a parent shares out: those of its max; the root all that any quota tracks."""
+        return parent.terms.max.keys() if parent is not self._root else self._keys
+
+    # --- inner workings ---------------------------------------------------------------------------
+
+    @staticmethod
+    def _upwards(account: QuotaAccount | None) -> Iterator[QuotaAccount]:
+        """A quota and those above it, as far as they are known."""
+        while account is not None:
+            yield account
+            account = account.parent
+
+    def _enter(self, account: QuotaAccount) -> None:
+        """Let a quota stand below its parent, if that is there."""
+        name, above = account.terms.name, account.terms.parent
+        parent = self._accounts.get(above)
+        if parent is None:
+            self._orphans.setdefault(above, {})[name] = account
+        elif any(one is account for one in self._upwards(parent)):
+            self._circling[name] = account
+        else:
+            self._join(account, parent)
+
+    def _leave(self, account: QuotaAccount) -> None:
+        name, above, parent = account.terms.name, account.terms.parent, account.parent
+        _add(self._keys, dict.fromkeys(account.terms.max, 1), -1)
+        if parent is not None:
+            del parent.children[name]
+            account.parent = None
+            self._carry(account, parent, -1)
+        elif self._circling.pop(name, None) is None:
+            siblings = self._orphans[above]
+            del siblings[name]
+            if not siblings:
+                del self._orphans[above]
+
+    def _try_circles(self) -> None:
+        if self._circling:
+            circling, self._circling = self._circling, {}
+            for account in circling.values():
+                self._enter(account)
+
+    def _join(self, account: QuotaAccount, parent: QuotaAccount) -> None:
+        parent.children[account.terms.name] = account
+        account.parent = parent
+        self._carry(account, parent, 1)
+
+    def _carry(self, account: QuotaAccount, parent: QuotaAccount, sign: int) -> None:
+        """Let a parent, and those above it, count a quota below it, or not any more."""
+        for one in self._upwards(parent):
+            _add(one.used, account.used, sign)
+            _add(one.reserved_used, account.reserved_used, sign)
+            _add(one.reserved_request, account.reserved_request, sign)
+        parts = _parts(account) if sign > 0 else _NO_PARTS
+        parent.level.put(account.terms.name, parts, account.parts)
+        account.parts = parts
+        _add(parent.child_request, account.limited, sign)
+        _add(parent.allocated, account.guaranteed, sign)
+        self._lift(parent)
+        self._guarantee(parent)
+
+    def _lift(self, account: QuotaAccount) -> None:
+        """Carry what a quota asks for upwards, as far as that changes anything."""
+        for one in self._upwards(account):
+            before = one.limited
+            one.request, one.limited = _requests(one)
+            if one.parent is None or one.limited == before:
+                return
+            self._note(one, one.parent)
+            _add(one.parent.child_request, before, -1)
+            _add(one.parent.child_request, one.limited, 1)
+
+    def _guarantee(self, account: QuotaAccount) -> None:
+        """The same with what it is guaranteed."""
+        for one in self._upwards(account):
+            before = one.guaranteed
+            one.guaranteed = _guaranteed(one)
+            if one.parent is None or one.guaranteed == before:
+                return
+            self._note(one, one.parent)
+            _add(one.parent.allocated, before, -1)
+            _add(one.parent.allocated, one.guaranteed, 1)
+
+    @staticmethod
+    def _note(account: QuotaAccount, parent: QuotaAccount) -> None:
+        parts = _parts(account)
+        parent.level.put(account.terms.name, parts, account.parts)
+        account.parts = parts
+
+
+def _requests(account: QuotaAccount) -> tuple[Amounts, Amounts]:
+    """What a quota asks for, and what of it is within its max."""
+    terms = account.terms
+    request: Amounts = account.child_request if terms.lends else larger(account.child_request, terms.min)
+    limited = {
+        key: max(0, min(number, terms.max[key])) if key in terms.max else number
+        for key, number in request.items()
+    }
+    return dict(request), limited
+
+
+def _guaranteed(account: QuotaAccount) -> Amounts:
+    return larger(account.allocated, account.terms.min) if account.terms.guarantees else NOTHING
+
+
+def _parts(account: QuotaAccount) -> Mapping[str, QuotaPart]:
+    terms, limited, guaranteed = account.terms, account.limited, account.guaranteed
+    return {
+        key: QuotaPart(
+            limited.get(key, 0), terms.min.get(key, 0), guaranteed.get(key, 0), terms.weight.get(key, 0), terms.lends, terms.scales
+        )
+        for key in {**limited, **terms.min, **guaranteed, **terms.max}
+    }  # fmt: skip
+
+
+def _add(total: dict[str, int], amounts: Amounts, sign: int) -> None:
+    """Add amounts to a sum, exactly; what comes to nothing is not kept."""
+    for key, number in amounts.items():
+        now = total.get(key, 0) + sign * number
+        if now:
+            total[key] = now
+        else:
+            total.pop(key, None)

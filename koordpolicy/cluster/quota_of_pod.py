@@ -1,0 +1,50 @@
+"""Which quota a pod belongs to, as policy says: webhooks and schedulers ask the same."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from koordpolicy.algorithms.quota_tree import QuotaTree
+from koordpolicy.graph import RuleGraph
+from koordpolicy.model.facts import Record
+from koordpolicy.model.facts.quota import QuotaState, quota_facts
+from koordpolicy.model.quota import Quota
+
+KIND: Final = "QuotaTree"
+
+
+def says_anything(graph: RuleGraph) -> bool:
+    """Whether any document speaks of quotas."""
+    return bool(graph.subjects(KIND))
+
+
+def quota_of_pod(
+    graph: RuleGraph, tree: QuotaTree, roots: Mapping[str, Any], namespace: str
+) -> tuple[str, Quota | None]:
+    """Name of the quota that a pod belongs to by policy, and the quota where there is one.
+
+    `roots` has `pod`, `namespaceObject` and what else a request has. Without a policy that says so, a pod belongs to none.
+    Raises `CelError`.
+    """
+    name = named_quotas(graph, tree, roots, namespace)[1]
+    return name, tree.get(name)
+
+
+def named_quotas(
+    graph: RuleGraph, tree: QuotaTree, roots: Mapping[str, Any], namespace: str
+) -> tuple[str, str]:
+    """Name of the quota that a pod asks for, and of the one that it belongs to: another one where that is not there."""
+    if not says_anything(graph):
+        return "", ""
+    about = graph.about(KIND, "", {**roots, "namespaceQuotas": _led_to(tree, namespace)})
+    name = str(about.value("quotaOfPod") or "")
+    otherwise = None if tree.get(name) is not None else about.value("fallback")
+    return name, name if otherwise is None else str(otherwise)
+
+
+def quota_record(name: str, quota: Quota | None) -> Record:
+    """The facts of the quota that a pod belongs to."""
+    return quota_facts(quota or Quota(name), QuotaState(known=quota is not None))
+
+
+def _led_to(tree: QuotaTree, namespace: str) -> Record:
+    return {"named": tree.named_in(namespace, namespace), "bound": tree.of_namespace(namespace)}

@@ -1,0 +1,162 @@
+"""What policy says of quotas to whoever keeps them: their terms, whose a pod is, what it counts for."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from koordpolicy.algorithms.quota_limits import masked
+from koordpolicy.algorithms.quota_sums import QuotaTerms
+from koordpolicy.algorithms.quota_tree import QuotaTree
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.prepared import prepared
+from koordpolicy.cluster.quota_of_pod import KIND, named_quotas, quota_record, says_anything
+from koordpolicy.graph import RuleGraph
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.values import Duration
+from koordpolicy.language.facts import TIMES
+from koordpolicy.model.facts import Record
+from koordpolicy.model.protocol import ROOT_QUOTA
+from koordpolicy.model.quota import Quota
+from koordpolicy.model.reading import Amounts
+
+LOG: Final = logging.getLogger(__name__)
+
+_RUNTIME: Final = "Runtime"
+_GONE: Final = "Gone"
+_DELETED: Final = "Deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptQuota:
+    """A quota as policy has it kept: the id of its tree, its terms.
+
+    `by_runtime` says whether its pods may have its runtime (else its max), `by_parents` whether they have to be within the quotas
+    above as well, `revoked` whether pods are evicted where they have more, `reported` whether its object is written.
+    """
+
+    quota: Quota
+    tree: str
+    terms: QuotaTerms
+    by_runtime: bool = True
+    by_parents: bool = False
+    revoked: bool = False
+    reported: bool = False
+
+
+class QuotaPolicy:
+    """The QuotaTree documents of one revision."""
+
+    __slots__ = ("_enabled", "_overhead", "_preemptible", "_terminating", "graph")
+
+    def __init__(self, graph: RuleGraph) -> None:
+        self.graph = graph
+        self._enabled = prepared(graph, f"{KIND}.scheduling.enabled")
+        self._overhead = prepared(graph, f"{KIND}.scheduling.overhead")
+        self._terminating = prepared(graph, f"{KIND}.scheduling.terminating")
+        self._preemptible = prepared(graph, f"{KIND}.scheduling.preemptible")
+
+    @property
+    def speaks(self) -> bool:
+        """Whether any document speaks of quotas."""
+        return says_anything(self.graph)
+
+    def given(self) -> list[Quota]:
+        """The quotas that policy gives without an object."""
+        about = self.graph.about(KIND, "")
+        found = []
+        for item in self.graph.items(KIND, "", "quotas"):
+            at = f"quotas[{item.name}]"
+            if not about.value(f"{at}.enabled"):
+                continue
+            found.append(
+                Quota(
+                    item.name,
+                    parent=about.value(f"{at}.parent") or ROOT_QUOTA,
+                    tree=about.value(f"{at}.tree"),
+                    is_parent=True,
+                    lends=about.value(f"{at}.lends"),
+                    namespaces=tuple(about.value(f"{at}.namespaces")),
+                    max=about.value(f"{at}.max"),
+                    min=about.value(f"{at}.min"),
+                    shared_weight=about.value(f"{at}.weight"),
+                )
+            )
+        return found
+
+    def kept(self, quota: Quota) -> KeptQuota:
+        """A quota as it is kept. What policy cannot say of it is as its object says."""
+        about = self.graph.about(KIND, "", {"quota": quota_record(quota.name, quota)})
+
+        def asked(field: str, otherwise: Any) -> Any:
+            try:
+                found = about.value(field)
+            except CelError as problem:
+                LOG.warning("quota %s: %s.%s: %s", quota.name, KIND, field, problem)
+                return otherwise
+            return otherwise if found is None else found
+
+        terms = QuotaTerms(
+            quota.name,
+            quota.parent,
+            asked("sharing.min", quota.min),
+            asked("sharing.max", quota.max),
+            asked("sharing.weight", quota.max),
+            asked("sharing.lends", quota.lends),
+            asked("sharing.scales", otherwise=True),
+            asked("sharing.guarantees", otherwise=False),
+        )
+        return KeptQuota(
+            quota,
+            asked("sharing.tree", ""),
+            terms,
+            asked("scheduling.limit", _RUNTIME) == _RUNTIME,
+            asked("scheduling.parents", otherwise=False),
+            asked("revocation.enabled", otherwise=False),
+            asked("reporting.enabled", otherwise=False),
+        )
+
+    def roots(self, view: PodView, namespace: Record, now: int) -> Mapping[str, Any]:
+        """The records of a decision about a pod; `now` in nanoseconds since 1970."""
+        return {"pod": view.facts, "namespaceObject": namespace, "now": TIMES.timestamp(now)}
+
+    def quota_of(self, view: PodView, tree: QuotaTree, roots: Mapping[str, Any]) -> tuple[str, str]:
+        """Names of the quota that a pod asks for, and of the one that it belongs to; empty for none. Raises CelError."""
+        if self._enabled.value(roots) is False:
+            return "", ""
+        return named_quotas(self.graph, tree, roots, view.pod.namespace)
+
+    def counts(self, view: PodView, roots: Mapping[str, Any], now: int) -> bool:
+        """Whether a pod counts for its quota, should it be on its way out. Raises CelError."""
+        pod = view.pod
+        if pod.deleted_at is None:
+            return True
+        until = self._terminating.value(roots)
+        # The API server sets the time of deletion to when the grace period ends.
+        return until == _GONE or (until != _DELETED and now <= pod.deleted_at)
+
+    def preemptible(self, roots: Mapping[str, Any]) -> bool:
+        """Whether a pod may have to go for others. Raises CelError."""
+        return self._preemptible.value(roots) is not False
+
+    def request(self, view: PodView, roots: Mapping[str, Any], keys: Amounts) -> Amounts:
+        """What a pod counts for of what its quota tracks. Raises CelError."""
+        return masked(self.whole_request(view, roots), keys.keys())
+
+    def whole_request(self, view: PodView, roots: Mapping[str, Any]) -> Amounts:
+        """The same of all resources."""
+        request: Amounts = view.facts["resources.request"]  # type: ignore[assignment]  # the fact's type says so
+        overhead = view.pod.overhead
+        if overhead and self._overhead.value(roots) is False:
+            return {name: number - overhead.get(name, 0) for name, number in request.items()}
+        return request
+
+    def nanoseconds(self, field: str) -> int:
+        """A duration of a revision."""
+        found = self.graph.about(KIND, "").value_or(field, None)
+        return found.ns if isinstance(found, Duration) else 0
+
+
+def builtin(name: str, known: Quota | None) -> Quota:
+    """A quota that there always is: as its object says, but outside any tree."""
+    return replace(known, parent=ROOT_QUOTA, tree="") if known is not None else Quota(name)

@@ -1,0 +1,510 @@
+"""Quotas as a scheduler keeps them: whose each pod is, what quotas request, use and may use.
+
+Pods are counted here as they come: requested from when they are heard of until they are gone, used while they count on a node,
+assumed ones included, so that trials and binding cycles take and give back what they take of nodes. Without any quota nothing
+is kept.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from koordpolicy.algorithms.quota_limits import QuotaExcess, QuotaLimit, excess
+from koordpolicy.algorithms.quota_sums import QuotaSums
+from koordpolicy.algorithms.quota_tree import QuotaTree
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.quota_of_pod import quota_record
+from koordpolicy.cluster.quota_policy import KeptQuota, QuotaPolicy, builtin
+from koordpolicy.cluster.undo_log import UndoLog
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.model.amounts import add_to
+from koordpolicy.model.facts import Record
+from koordpolicy.model.pod import PodKey
+from koordpolicy.model.protocol import DEFAULT_QUOTA, ROOT_QUOTA, SYSTEM_QUOTA
+from koordpolicy.model.quota import Quota
+from koordpolicy.model.reading import NOTHING, Amounts
+
+_BUILTIN: Final = (DEFAULT_QUOTA, SYSTEM_QUOTA)
+"""The quotas that stand outside the tree: nothing is shared with them, what they use is not there to be shared."""
+
+
+@dataclass(slots=True)
+class QuotaPod:
+    """A pod and the quota that it belongs to, empty for none; `asked` is the one that it asks for, which may not be there.
+
+    `request` is what it counts for, `reserved` that it may not be preempted, `placed` that it is on a node.
+    """
+
+    view: PodView
+    asked: str
+    quota: str = ""
+    request: Amounts = field(default_factory=lambda: NOTHING)
+    reserved: bool = False
+    placed: bool = False
+
+
+@dataclass(slots=True)
+class _Pods:
+    """The pods of one quota; what those on nodes have together that may be preempted, by priority."""
+
+    members: dict[PodKey, QuotaPod] = field(default_factory=dict)
+    preemptible: dict[int, dict[str, int]] = field(default_factory=dict)
+
+
+class Quotas:
+    """All quotas of a cluster with their pods. `undo` is where changes are noted that are only tried.
+
+    `policy` is by which they are kept, None for not at all; `pods` gives all pods, with whether each is on a node, when the
+    first quota comes. `clock` gives nanoseconds since 1970.
+    """
+
+    def __init__(self, undo: UndoLog, namespaces: Mapping[str, Record]) -> None:
+        self.tree: Final = QuotaTree()
+        """The quotas by name: objects as heard of last, and those that policy gives."""
+        self.policy: QuotaPolicy | None = None
+        self.pods: Callable[[], Iterable[tuple[PodView, bool]]] = lambda: ()
+        self.clock: Callable[[], int] = lambda: 0
+        self.active = False
+        """Whether pods are counted: whether there is any quota to hold them to."""
+        self.changes = 0
+        """Another number whenever quotas, not pods, are others."""
+        self.freed = 0
+        """Another number whenever a quota may have room for a pod that it had none for."""
+        self._undo = undo
+        self._namespaces = namespaces
+        self._objects: dict[str, dict[str, Quota]] = {}
+        self._given: dict[str, Quota] = {}
+        self._offered: dict[str, Amounts] = {}
+        self._total: dict[str, int] = {}
+        self._clear()
+
+    def _clear(self) -> None:
+        self._kept: dict[str, KeptQuota] = {}
+        self._sums: dict[str, QuotaSums] = {}
+        self._outside = QuotaSums()
+        self._members: dict[PodKey, QuotaPod] = {}
+        self._of_quota: dict[str, _Pods] = {}
+        self._of_namespace: dict[str, dict[PodKey, None]] = {}
+        self._elsewhere: dict[str, dict[PodKey, None]] = {}
+        """Pods that do not belong to the quota that they ask for, since it is not there, by its name."""
+        self._capacity: dict[str, Amounts] = {}
+        """What trees have to share out, as long as that holds."""
+        self._stamp = 0
+        """Another number whenever any sum is another."""
+        self._found: tuple[QuotaPod, int, QuotaExcess | None] | None = None
+        """What was found last of a pod, and when: a pod is asked about several times in a row."""
+        self._roots: dict[str, KeptQuota] = {}
+        """The quotas that say what there is in a tree, by its id."""
+
+    # --- policy -----------------------------------------------------------------------------------
+
+    def begin(self, policy: QuotaPolicy | None) -> None:
+        """Keep quotas as a policy says from now on (None: not at all). Nodes and pods are to come anew."""
+        self.policy = policy if policy is not None and policy.speaks else None
+        self._offered, self._total = {}, {}
+        before, self._given = self._given, {}
+        if self.policy is not None:
+            self._given = {one.name: one for one in self.policy.given()}
+        for name in {**before, **self._given}:
+            self._settle_object(name)
+        self._begin_anew((), now_active=self._any())
+
+    def _any(self) -> bool:
+        """Whether there is a quota that holds pods to anything."""
+        if self.policy is None:
+            return False
+        if any(one.name not in _BUILTIN and one.name != ROOT_QUOTA for one in self.tree):
+            return True
+        return not all(self.policy.kept(self._builtin(name)).by_runtime for name in _BUILTIN)
+
+    def _begin_anew(self, pods: Iterable[tuple[PodView, bool]], *, now_active: bool) -> None:
+        self._clear()
+        self.changes += 1
+        self.active = now_active
+        if now_active:
+            for name in _BUILTIN:
+                self._keep(self._builtin(name))
+            for quota in self.tree:
+                if quota.name not in _BUILTIN:
+                    self._keep(quota)
+            for view, placed in pods:
+                self._count(view, placed=placed)
+        self.freed += 1
+
+    def _builtin(self, name: str) -> Quota:
+        return builtin(name, self.tree.get(name))
+
+    # --- quotas -----------------------------------------------------------------------------------
+
+    def set(self, quota: Quota) -> bool:
+        """An object of a quota is new or has changed; whether that changes anything for pods."""
+        known = self._objects.setdefault(quota.name, {})
+        before = known.pop(quota.namespace, None)
+        known[quota.namespace] = quota
+        if before is not None and _same_terms(before, quota):
+            self.tree.put(quota)
+            return False
+        return self._changed(quota.name, before)
+
+    def remove(self, namespace: str, name: str) -> bool:
+        """An object of a quota is gone; whether that changes anything."""
+        known = self._objects.get(name, {})
+        before = known.pop(namespace, None)
+        if not known:
+            self._objects.pop(name, None)
+        return self._changed(name, before)
+
+    def _settle_object(self, name: str) -> None:
+        """Put into the tree what holds of a name: the object heard of last, else what policy gives."""
+        known = self._objects.get(name)
+        quota = next(reversed(known.values())) if known else self._given.get(name)
+        if quota is None:
+            self.tree.remove(name)
+        else:
+            self.tree.put(quota)
+
+    def _changed(self, name: str, before: Quota | None) -> bool:
+        self._settle_object(name)
+        if self.policy is None:
+            return False
+        active = self._any()
+        if active != self.active:
+            self._begin_anew(self.pods() if active else (), now_active=active)
+            return True
+        if not active:
+            return False
+        self.changes += 1
+        now = self.tree.get(name)
+        concerned = {**self.pods_of(name), **self._elsewhere.get(name, {})}
+        for namespace in (
+            name,
+            *(() if before is None else before.namespaces),
+            *(() if now is None else now.namespaces),
+        ):
+            concerned.update(self._of_namespace.get(namespace, {}))
+        pods = [self._members[key] for key in concerned]
+        for member in pods:
+            self._drop(member.view.pod.key)
+        self._unkeep(name)
+        if name in _BUILTIN:
+            self._keep(self._builtin(name))
+        elif now is not None:
+            self._keep(now)
+        for member in pods:
+            self._count(member.view, placed=member.placed)
+        self.freed += 1
+        return True
+
+    def _keep(self, quota: Quota) -> None:
+        assert self.policy is not None
+        if quota.name == ROOT_QUOTA:
+            return
+        kept = self._kept[quota.name] = self.policy.kept(quota)
+        self._capacity.clear()
+        self._stamp += 1
+        self._sums_of(kept).put(kept.terms)
+        if kept.tree and quota.is_root and quota.total is not None:
+            self._roots[kept.tree] = kept
+
+    def _unkeep(self, name: str) -> None:
+        kept = self._kept.pop(name, None)
+        if kept is None:
+            return
+        self._sums_of(kept).remove(name)
+        self._capacity.clear()
+        if self._roots.get(kept.tree) is kept:
+            del self._roots[kept.tree]
+
+    def _sums_of(self, kept: KeptQuota) -> QuotaSums:
+        if kept.quota.name in _BUILTIN:
+            return self._outside
+        found = self._sums.get(kept.tree)
+        if found is None:
+            found = self._sums[kept.tree] = QuotaSums()
+        return found
+
+    # --- nodes ------------------------------------------------------------------------------------
+
+    def node_offers(self, name: str, amounts: Amounts | None) -> None:
+        """A node offers so much now; None when it is gone."""
+        before = self._offered.get(name)
+        if before == amounts:
+            return
+        if before is not None:
+            add_to(self._total, {key: -number for key, number in before.items()})
+        if amounts is None:
+            del self._offered[name]
+        else:
+            self._offered[name] = amounts
+            add_to(self._total, amounts)
+        self._capacity.clear()
+        self._stamp += 1
+        self.freed += 1
+
+    def capacity(self, tree: str = "") -> Amounts:
+        """What a tree has to share out: its root quota says so; of the default one, what nodes offer and nobody else has."""
+        found = self._capacity.get(tree)
+        if found is None:
+            found = self._capacity[tree] = self._shared(tree)
+        return found
+
+    def _shared(self, tree: str) -> Amounts:
+        if tree:
+            root = self._roots.get(tree)
+            return NOTHING if root is None else root.quota.total or NOTHING
+        left = dict(self._total)
+        for root in self._roots.values():
+            if not root.quota.ignores_default_tree:
+                add_to(left, {key: -number for key, number in (root.quota.total or NOTHING).items()})
+        for one in self._outside:
+            add_to(left, {key: -number for key, number in one.used.items()})
+        return left
+
+    # --- pods -------------------------------------------------------------------------------------
+
+    def heard(self, view: PodView) -> None:
+        """A pod that is on no node is new or has changed."""
+        if self.active:
+            self._put(view, placed=False)
+
+    def came(self, view: PodView) -> None:
+        """A pod counts on a node, or has changed there."""
+        if self.active:
+            self._put(view, placed=True)
+
+    def left(self, view: PodView) -> None:
+        """A pod does not count on its node any more; it is still there."""
+        member = self._members.get(view.pod.key)
+        if member is not None and member.placed:
+            self._use(member, -1)
+
+    def gone(self, key: PodKey) -> None:
+        """A pod is gone."""
+        if self.active:
+            self._drop(key)
+
+    def namespace_changed(self, namespace: str) -> None:
+        """A namespace has other labels: its pods may belong elsewhere."""
+        for key in list(self._of_namespace.get(namespace, ())):
+            member = self._members[key]
+            self._drop(key)
+            self._count(member.view, placed=member.placed)
+
+    def _put(self, view: PodView, *, placed: bool) -> None:
+        member = self._members.get(view.pod.key)
+        if member is None:
+            self._count(view, placed=placed)
+        elif member.view is view or _same_claim(member.view, view):
+            member.view = view
+            if member.placed != placed:
+                self._use(member, 1 if placed else -1)
+        else:
+            self._drop(view.pod.key)
+            self._count(view, placed=placed)
+
+    def _count(self, view: PodView, *, placed: bool) -> None:
+        """Count a pod that is not known, as far as policy can say where it belongs."""
+        try:
+            member = self.belonging(view)
+        except CelError:
+            return  # whoever decides on it will say what is wrong
+        if member is None:
+            return
+        key = view.pod.key
+        self._members[key] = member
+        self._of_namespace.setdefault(key[0], {})[key] = None
+        if member.asked != member.quota:
+            self._elsewhere.setdefault(member.asked, {})[key] = None
+        if member.quota:
+            pods = self._of_quota.get(member.quota)
+            if pods is None:
+                pods = self._of_quota[member.quota] = _Pods()
+            pods.members[key] = member
+            self._request(member, 1)
+        if placed:
+            self._use(member, 1)
+
+    def _drop(self, key: PodKey) -> None:
+        """Count a pod no more; `placed` stays as it was, for whoever counts it again."""
+        member = self._members.pop(key, None)
+        if member is None:
+            return
+        if member.placed:
+            self._use(member, -1)
+            member.placed = True
+        _forget(self._of_namespace, key[0], key)
+        if member.asked != member.quota:
+            _forget(self._elsewhere, member.asked, key)
+        if member.quota:
+            self._request(member, -1)
+            pods = self._of_quota[member.quota]
+            del pods.members[key]
+            if not pods.members:
+                del self._of_quota[member.quota]
+        self.freed += 1
+
+    def _request(self, member: QuotaPod, sign: int) -> None:
+        sums = self._sums_of(self._kept[member.quota])
+        sums.add_request(member.quota, member.request, sign, reserved=member.reserved)
+        self._stamp += 1
+
+    def _use(self, member: QuotaPod, sign: int) -> None:
+        member.placed = sign > 0
+        if not member.quota:
+            return
+        sums = self._sums_of(self._kept[member.quota])
+        sums.add_used(member.quota, member.request, sign, reserved=member.reserved)
+        self._stamp += 1
+        if sums is self._outside:
+            self._capacity.clear()
+        if not member.reserved:
+            by_priority, priority = self._of_quota[member.quota].preemptible, member.view.priority
+            total = by_priority.setdefault(priority, {})
+            add_to(total, {key: sign * number for key, number in member.request.items()})
+            if not any(total.values()):
+                del by_priority[priority]
+        if sign < 0 and not self._undo.depth:
+            self.freed += 1
+
+    # --- asked ------------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> KeptQuota:
+        """A quota as it is kept. Raises KeyError."""
+        return self._kept[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._kept
+
+    def __iter__(self) -> Iterator[KeptQuota]:
+        return iter(self._kept.values())
+
+    def outside(self, name: str) -> bool:
+        """Whether a quota, or none, stands outside the trees."""
+        return name in _BUILTIN or name not in self._kept
+
+    def record(self, name: str) -> Record:
+        """The facts of a quota; of one that is not there its name alone says anything."""
+        kept = self._kept.get(name)
+        return quota_record(name, None if kept is None else kept.quota)
+
+    def sums(self, name: str) -> QuotaSums:
+        """The sums of the tree that a quota stands in, with what there is to share. Raises KeyError."""
+        kept = self._kept[name]
+        found = self._sums_of(kept)
+        if found is not self._outside:
+            found.capacity = self.capacity(kept.tree)
+        return found
+
+    def pods_of(self, name: str) -> Mapping[PodKey, QuotaPod]:
+        """The pods of a quota itself."""
+        found = self._of_quota.get(name)
+        return {} if found is None else found.members
+
+    def member(self, key: PodKey) -> QuotaPod | None:
+        """A pod as it is counted; None for one that is not."""
+        return self._members.get(key)
+
+    def member_of(self, view: PodView) -> QuotaPod | None:
+        """A pod as it counts or would count; None where it belongs to no quota. Raises CelError."""
+        known = self._members.get(view.pod.key)
+        if known is None or not (known.view is view or _same_claim(known.view, view)):
+            known = self.belonging(view)
+        return known if known is not None and known.quota else None
+
+    def belonging(self, view: PodView) -> QuotaPod | None:
+        """The same of a pod that is not counted, with no quota if so; None for one that does not count. Raises CelError."""
+        policy = self.policy
+        if policy is None:
+            return None
+        roots = self.roots(view)
+        if not policy.counts(view, roots, self.clock()):
+            return None
+        asked, name = policy.quota_of(view, self.tree, roots)
+        kept = self._kept.get(name)
+        if kept is None:
+            return QuotaPod(view, asked)
+        request = policy.request(view, roots, kept.terms.max)
+        return QuotaPod(view, asked, name, request, reserved=not policy.preemptible(roots))
+
+    def roots(self, view: PodView) -> Mapping[str, Any]:
+        """The records of a decision about a pod of a quota."""
+        assert self.policy is not None
+        return self.policy.roots(view, self._namespaces.get(view.pod.namespace, {}), self.clock())
+
+    def limit(self, name: str) -> Amounts:
+        """What the pods of a quota may have together now; a resource that is missing has no limit."""
+        kept = self._kept[name]
+        if not kept.by_runtime:
+            return kept.terms.max
+        # Nothing is shared with those outside the tree: by their runtime they have no limit.
+        return NOTHING if name in _BUILTIN else self.sums(name).runtime(name)
+
+    def excess(
+        self, member: QuotaPod, request: Amounts | None = None, *, without: int | None = None
+    ) -> QuotaExcess | None:
+        """What a pod would exceed, asking for its own or another `request`; None where it is within its quota.
+
+        With `without`, those of its quota with a lower priority than that count as gone who may have to go.
+        """
+        plain = request is None and without is None
+        last = self._found
+        if plain and last is not None and last[0] is member and last[1] == self._stamp:
+            return last[2]
+        found = self._excess(member, request, without)
+        if plain:
+            self._found = member, self._stamp, found
+        return found
+
+    def _excess(self, member: QuotaPod, request: Amounts | None, without: int | None) -> QuotaExcess | None:
+        kept, sums = self._kept[member.quota], self.sums(member.quota)
+        account = sums.get(member.quota)
+        assert account is not None
+        asked = member.request if request is None else request
+        going = self._preemptible(member.quota, without) if without is not None else NOTHING
+        own = QuotaLimit(member.quota, _less(account.used, going), self.limit(member.quota))
+        reserved = (
+            QuotaLimit(member.quota, account.reserved_used, kept.terms.min) if member.reserved else None
+        )
+        path = sums.path(member.quota) if kept.by_parents else None
+        above = (
+            QuotaLimit(one.terms.name, _less(one.used, going), self.limit(one.terms.name))
+            for one in reversed((path or [])[:-1])
+        )
+        return excess(asked, own, reserved, above)
+
+    def _preemptible(self, name: str, below: int) -> Amounts:
+        total: dict[str, int] = {}
+        pods = self._of_quota.get(name)
+        for priority, amounts in () if pods is None else pods.preemptible.items():
+            if priority < below:
+                add_to(total, amounts)
+        return total
+
+
+def _forget(index: dict[str, dict[PodKey, None]], name: str, key: PodKey) -> None:
+    found = index[name]
+    del found[key]
+    if not found:
+        del index[name]
+
+
+def _less(amounts: Amounts, gone: Amounts) -> Amounts:
+    return {key: number - gone.get(key, 0) for key, number in amounts.items()} if gone else amounts
+
+
+def _same_terms(one: Quota, other: Quota) -> bool:
+    """Whether nothing changed of what is asked of a quota; what is written of its status is not."""
+    return (one.parent, one.tree, one.is_root, one.lends, one.ignores_default_tree, one.namespaces, one.max, one.min) == (
+        other.parent, other.tree, other.is_root, other.lends, other.ignores_default_tree, other.namespaces, other.max, other.min
+    ) and (one.shared_weight, one.total, one.labels) == (other.shared_weight, other.total, other.labels)  # fmt: skip
+
+
+def _same_claim(one: PodView, other: PodView) -> bool:
+    """Whether two states of a pod count the same."""
+    return one.pod is other.pod or (
+        one.pod.uid == other.pod.uid
+        and one.kind == other.kind
+        and one.pod.annotations == other.pod.annotations
+        and one.priority == other.priority
+        and one.facts["resources.request"] == other.facts["resources.request"]
+    )

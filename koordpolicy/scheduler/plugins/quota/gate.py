@@ -1,0 +1,109 @@
+"""The pods that wait for their quota, and who of them is tried again when a quota may have more or uses less."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from koordpolicy.algorithms.quota_limits import NON_PREEMPTIBLE
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.quotas import QuotaPod, Quotas
+from koordpolicy.model.amounts import add_to
+from koordpolicy.model.pod import PodKey
+from koordpolicy.model.reading import Amounts
+from koordpolicy.scheduler.plugins.base import Host, Refusal
+from koordpolicy.scheduler.plugins.parameters import Parameters
+from koordpolicy.scheduler.plugins.quota.reasons import why
+
+_Kind = tuple[int, bool, tuple[tuple[str, int], ...]]
+"""What pods that are equal to a quota have in common: priority (negative), whether they are reserved, what they request."""
+
+
+class QuotaGate:
+    """Those of one scheduler, by quota and by what they request, so that of equal pods one is looked at."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._waiting: dict[str, dict[_Kind, dict[PodKey, None]]] = {}
+        self._places: dict[PodKey, tuple[str, _Kind]] = {}
+        self._seen = -1
+
+    @property
+    def _quotas(self) -> Quotas:
+        return self._host.cluster.quotas
+
+    def concerned(self, _view: PodView) -> bool:
+        """Whether there are quotas: without any, nobody waits for one either."""
+        return self._quotas.active or bool(self._places)
+
+    def gate(self, view: PodView, _parameters: Parameters) -> Refusal | None:
+        """Why a pod is to wait: it is not within its quota, and has nobody there whom it could make go."""
+        quotas, key = self._quotas, view.pod.key
+        self._forget(key)
+        member = quotas.member_of(view) if quotas.active else None
+        if member is None:
+            return None
+        found = quotas.excess(member)
+        if found is None or (found.stage != NON_PREEMPTIBLE and _may_preempt(quotas, member)):
+            return None
+        kind = (-view.priority, member.reserved, tuple(sorted(member.request.items())))
+        self._waiting.setdefault(member.quota, {}).setdefault(kind, {})[key] = None
+        self._places[key] = member.quota, kind
+        return Refusal(why(quotas, member, found))
+
+    def settle(self) -> None:
+        """Have those tried again, the most important first, who are within their quotas by now."""
+        quotas = self._quotas
+        if not self._places or quotas.freed == self._seen:
+            return
+        self._seen = quotas.freed
+        woken = [key for name in list(self._waiting) for key in list(self._fitting(quotas, name))]
+        for key in woken:
+            self._forget(key)
+        if woken:
+            self._host.reconsider(*woken)
+
+    def status(self) -> Mapping[str, Any] | None:
+        """How many pods wait, by quota; None where there are no quotas."""
+        if not self._quotas.active:
+            return None
+        return {name: sum(map(len, kinds.values())) for name, kinds in self._waiting.items()}
+
+    def _fitting(self, quotas: Quotas, name: str) -> Iterator[PodKey]:
+        """The pods of a quota that fit into it together; one that is gone or belongs elsewhere, too, to be looked at anew."""
+        taken: dict[str, int] = {}
+        kinds = self._waiting[name]
+        for kind in sorted(kinds, key=lambda one: one[0]):
+            for key in kinds[kind]:
+                member = quotas.member(key)
+                if member is None or member.quota != name or not quotas.active:
+                    yield key
+                    continue
+                if quotas.excess(member, _sum(taken, member.request)) is None:
+                    add_to(taken, member.request)
+                    yield key
+                    continue
+                if not taken and _may_preempt(quotas, member):
+                    yield key
+                break
+
+    def _forget(self, key: PodKey) -> None:
+        place = self._places.pop(key, None)
+        if place is None:
+            return
+        name, kind = place
+        kinds = self._waiting[name]
+        del kinds[kind][key]
+        if not kinds[kind]:
+            del kinds[kind]
+        if not kinds:
+            del self._waiting[name]
+
+
+def _may_preempt(quotas: Quotas, member: QuotaPod) -> bool:
+    """Whether a pod would be within its quota if less important ones of it went, as far as they may have to."""
+    return quotas.excess(member, without=member.view.priority) is None
+
+
+def _sum(some: Amounts, more: Amounts) -> Amounts:
+    total = dict(some)
+    add_to(total, more)
+    return total
