@@ -7,6 +7,7 @@ is kept.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
 from koordpolicy.algorithms.quota_limits import QuotaExcess, QuotaLimit, excess
@@ -95,6 +96,18 @@ class Quotas:
         """What was found last of a pod, and when: a pod is asked about several times in a row."""
         self._roots: dict[str, KeptQuota] = {}
         """The quotas that say what there is in a tree, by its id."""
+
+    def know(
+        self,
+        clock: Callable[[], int],
+        placed: Callable[[], Iterable[tuple[PodView, str, int]]],
+        waiting: Callable[[], Iterable[PodView]],
+    ) -> None:
+        """Learn the time, and where to ask for all pods when the first quota comes."""
+        self.clock = clock
+        self.pods = lambda: chain(
+            ((view, True) for view, _, _ in placed()), ((view, False) for view in waiting())
+        )
 
     # --- policy -----------------------------------------------------------------------------------
 
@@ -262,10 +275,10 @@ class Quotas:
 
     # --- pods -------------------------------------------------------------------------------------
 
-    def heard(self, view: PodView) -> None:
-        """A pod that is on no node is new or has changed."""
+    def heard(self, view: PodView | Callable[[], PodView]) -> None:
+        """A pod that is on no node is new or has changed; it may be made a view only where there are quotas."""
         if self.active:
-            self._put(view, placed=False)
+            self._put(view if isinstance(view, PodView) else view(), placed=False)
 
     def came(self, view: PodView) -> None:
         """A pod counts on a node, or has changed there."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from koordpolicy.cluster.events import EVERY_EVENT, Event
 from koordpolicy.cluster.prepared import PreparedDecision, prepared
+from koordpolicy.cluster.state import ClusterState
 from koordpolicy.graph import About, RuleGraph
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
@@ -81,6 +82,12 @@ class Profile:
         if found is None:
             found = self._of_filters[timed] = replace(self, evaluate=self.programs(timed))
         return found
+
+    def keep(self, state: ClusterState, graph: RuleGraph) -> None:
+        """Have the cluster's state keep what plugins read of it."""
+        for step in self.filters:
+            if step.plugin is not None and step.plugin.keeps is not None:
+                step.plugin.keeps(state, graph)
 
     @property
     def looks_beyond_in_time(self) -> bool:

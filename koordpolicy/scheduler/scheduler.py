@@ -113,10 +113,8 @@ class Scheduler:
             graph, profile, self._role, state, self.ledger, self._selection, self._clock, self._more
         )
         self.profile, self.cache = framework.profile, framework.cache
-        state.quotas.pods, state.quotas.clock = self._known_pods, self._clock
-        for step in self.profile.filters:
-            if step.plugin is not None and step.plugin.keeps is not None:
-                step.plugin.keeps(state, graph)
+        state.quotas.know(self._clock, self.cache.pods, self._waitlist.pods.values)
+        self.profile.keep(state, graph)
         hints = Hints(self.profile, self.cache, framework.post_filters, framework.records)
         self._waitlist.begin(self.profile, hints, framework.records)
         self._binding.begin(framework)
@@ -238,13 +236,6 @@ class Scheduler:
                 self.cache.state.quotas.heard(now)
                 self._waitlist.enter(now)
 
-    def _known_pods(self) -> Iterator[tuple[PodView, bool]]:
-        """All pods that are known, with whether each is on a node."""
-        for view, _, _ in self.cache.pods():
-            yield view, True
-        for view in self._waitlist.pods.values():
-            yield view, False
-
     # --- events ---------------------------------------------------------------------------------
 
     def set_node(self, node: Node) -> None:
@@ -335,7 +326,7 @@ class Scheduler:
             if found is not None:
                 self._binding.take_back(found)
             self._went(key)
-            self._heard_of(pod)
+            self.cache.state.quotas.heard(lambda: self.framework.view(pod))
             if pod.nominated_node and not pod.terminating:
                 self._heard_promise(self.framework.view(pod))
             else:
@@ -350,11 +341,6 @@ class Scheduler:
                 self._waitlist.again(view)
             else:
                 self._waitlist.update(view)
-
-    def _heard_of(self, pod: Pod) -> None:
-        """A pod that others place, or nobody does any more, waits for a node."""
-        if self.cache.state.quotas.active:
-            self.cache.state.quotas.heard(self.framework.view(pod))
 
     def hold_back(self, pod: Pod) -> None:
         """A pod without a node cannot be read as a whole: it is not tried, and stays where it is assumed."""
@@ -374,10 +360,9 @@ class Scheduler:
         node = self.cache.node_of(key)
         self.ledger.give_up(key)
         self._went(key)
-        if node is not None:
-            self.cache.displace(key)
         self.cache.state.quotas.gone(key)
         if node is not None:
+            self.cache.displace(key)
             self._happened(Event.POD_GONE, node)
 
     def _came(self, view: PodView, node: str = "") -> None:
@@ -454,7 +439,6 @@ class Scheduler:
             if view is None:
                 return None
             if self._binding.gate(view, again=True):
-                # What it passed before it came into the queue others have taken since.
                 return self._binding.next() or (self._waitlist.last[view.pod.key], view.pod)
         decision = self._decide(view)
         while jobs.present and jobs.at_once() and (other := self._next_together()) is not None:
