@@ -18,13 +18,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from koordpolicy.algorithms.gathering import GangNetwork
 from koordpolicy.model.gang import GangKey
 from koordpolicy.model.pod import PodKey
 
 
 @dataclass(frozen=True, slots=True)
 class GangParameters:
-    """How a gang is placed. `wait` is in nanoseconds, `group` the gangs that are placed together, itself among them, in order."""
+    """How a gang is placed. `wait` is in nanoseconds, `group` the gangs that are placed together, itself among them, in order;
+    `network` how it is gathered in the network of the cluster, None where it is not.
+    """
 
     minimum: int
     group: tuple[str, ...]
@@ -32,6 +35,7 @@ class GangParameters:
     mode: str = "Strict"
     match_policy: str = "once-satisfied"
     wait: int = 0
+    network: GangNetwork | None = None
 
 
 @dataclass(slots=True)

@@ -6,6 +6,9 @@ from typing import Final
 from koordpolicy.algorithms.gang import Gang, GangGroup
 from koordpolicy.model.facts import Record, Times
 from koordpolicy.model.gang import GangDeclaration, PodGroup
+from koordpolicy.model.network_topology import read_gather_rules
+from koordpolicy.model.protocol import GANG_TOPOLOGY_SPEC
+from koordpolicy.model.reading import ObjectError
 
 _NONE: Final = 0
 
@@ -21,6 +24,7 @@ def declaration_facts(said: GangDeclaration, times: Times) -> Record:
         "mode": said.mode,
         "matchPolicy": said.match_policy,
         "groups": list(said.groups),
+        **_gather_facts(said),
     }
     if said.minimum is not None:
         record["minimum"] = said.minimum
@@ -29,6 +33,20 @@ def declaration_facts(said: GangDeclaration, times: Times) -> Record:
     if said.waiting_time is not None:
         record["waitingTime"] = times.duration(said.waiting_time)
     return record
+
+
+def _gather_facts(said: GangDeclaration) -> Record:
+    """How its pods are to be gathered; as if nothing were said where that cannot be read."""
+    source = said.annotations.get(GANG_TOPOLOGY_SPEC, "")
+    try:
+        rules = read_gather_rules(source, GANG_TOPOLOGY_SPEC)
+    except ObjectError:
+        source, rules = "", ()
+    return {
+        "gathers": bool(source),
+        "mustGather": [rule.layer for rule in rules if rule.must],
+        "multiples": {rule.layer: rule.multiple for rule in rules if rule.multiple > 1},
+    }
 
 
 def gang_facts(

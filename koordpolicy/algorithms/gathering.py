@@ -50,6 +50,17 @@ class Gathering:
 
 
 @dataclass(frozen=True, slots=True)
+class GangNetwork:
+    """How a gang is gathered. `counts_members` is Koordinator's way to count pods of the gang itself among those that are there
+    already.
+    """
+
+    rules: tuple[GatherRule, ...] = ()
+    order: Gathering = field(default_factory=Gathering)
+    counts_members: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Offers:
     """What each leaf has: room for so many of the pods, so many `existing` pods that these like to be near, a score."""
 

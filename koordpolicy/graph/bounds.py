@@ -216,6 +216,7 @@ RANGES: tuple[Range, ...] = (
     _time("QuotaProfile", "interval", "the manager would do nothing else"),
     _time("QuotaProfile", "retryAfter", "no pause is shorter than none", low_fits=True),
     _time("GangScheduling", "waitingTime", "no time is shorter than none", low_fits=True),
+    _time("GangScheduling", "network.statusEvery", "no pause is shorter than none", low_fits=True),
     _time("GangScheduling", "phases.retryAfter", "no pause is shorter than none", low_fits=True),
     *(
         _time("SchedulingProfile", field, "no time is shorter than none", low_fits=True)

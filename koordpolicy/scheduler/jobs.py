@@ -84,7 +84,7 @@ class JobPlugins:
             except Exception as problem:
                 raise CycleProblem.of(problem, step) from problem
             if said is not None:
-                return Refusals(step.name, said.reason, nodes, resolvable=False)
+                return Refusals(said.filter or step.name, said.reason, nodes, resolvable=False)
         return None
 
     def failed(self, view: PodView, decision: PodDecision) -> None:

@@ -5,15 +5,21 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from koordpolicy.cluster.prepared import prepared
 from koordpolicy.kube import Cluster, KubeError, MergePatch
 from koordpolicy.kube.resources import CLUSTER_NETWORK_TOPOLOGIES
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.values import Duration
+from koordpolicy.model.time import NANOSECONDS
+from koordpolicy.scheduler.plugins.gang.policy import KIND
 from koordpolicy.scheduler.plugins.topology.status import place_details
 from koordpolicy.scheduler.scheduler import Scheduler
 
 LOG: Final = logging.getLogger(__name__)
 
-EVERY: Final = 10.0
-"""Seconds after which is looked again whether nodes stand elsewhere; as often as Koordinator makes its tree."""
+_LEAST: Final = 1.0
+_OTHERWISE: Final = 60.0
+"""Seconds where no policy says how often."""
 
 
 class NetworkStatus:
@@ -36,7 +42,16 @@ class NetworkStatus:
                 await self.write()
             except KubeError as problem:
                 LOG.warning("the status of the cluster's network topology is not written: %s", problem)
-            await self._sleep(EVERY)
+            await self._sleep(self._every())
+
+    def _every(self) -> float:
+        """Seconds after which is looked again whether nodes stand elsewhere."""
+        graph = self._scheduler.framework.graph
+        try:
+            found = prepared(graph, f"{KIND}.network.statusEvery").value({})
+        except CelError:
+            found = None
+        return max(found.ns / NANOSECONDS, _LEAST) if isinstance(found, Duration) else _OTHERWISE
 
     async def write(self) -> bool:
         """Write the status if it is another one; whether that was so. Raises KubeError."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
@@ -19,6 +20,7 @@ from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.decision import Refusals
+from koordpolicy.scheduler.filter_run import CycleFilters
 from koordpolicy.scheduler.framework import Framework
 from koordpolicy.scheduler.jobs import JobPlugins
 from koordpolicy.scheduler.ledger import Account, Claim, Ledger, Stage
@@ -57,6 +59,15 @@ class PluginHost:
     def graph(self) -> RuleGraph:
         """What policy says now."""
         return self._reservations.framework().graph
+
+    @property
+    def cache(self) -> ClusterCache:
+        """The nodes with the pods on them; changed in trials alone."""
+        return self._reservations.framework().cache
+
+    def filters(self, view: PodView, /) -> CycleFilters:
+        """The filters as they are asked about a pod now."""
+        return self._reservations.framework().filters(view)
 
     def now(self) -> int:
         """The time in nanoseconds since 1970."""

@@ -8,7 +8,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from koordpolicy.algorithms.gathering import Gathering, GatherKey
+from koordpolicy.algorithms.gathering import GangNetwork, Gathering, GatherKey
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.metric import NodeMetric
@@ -17,7 +17,7 @@ from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.runtime.collector import keep_what_is_there
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.plugins.topology.plan import GangNetwork, GangPlan, Planner
+from koordpolicy.scheduler.plugins.topology.plan import GangPlan, Planner
 from tests.benchmarks.measure import Row
 from tests.benchmarks.scheduling import NOW, pack
 

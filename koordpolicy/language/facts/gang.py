@@ -44,6 +44,24 @@ GANG_DECLARATION = Record(
             "The gangs that are placed together with it and it itself, as `NAMESPACE/NAME`; empty for none.",
             _SCHEDULER,
         ),
+        Fact(
+            "gathers",
+            BOOL,
+            "Whether an annotation says how its pods are gathered in the network.",
+            _SCHEDULER,
+        ),
+        Fact(
+            "mustGather",
+            list_of(STRING),
+            "Layers of the network in one place of which all its pods have to be.",
+            _SCHEDULER,
+        ),
+        Fact(
+            "multiples",
+            map_of(STRING, INT),
+            "How many of its pods a place takes at a time, by layer.",
+            _SCHEDULER,
+        ),
     ),
 )
 

@@ -394,13 +394,14 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         _SCHEDULED,
         (
             "gangOfPod declaredBy initialised minimum total mode matchPolicy waitingTime groups complete satisfied free "
-            "rejectsTogether placement queue queue.oneEnters queue.finishesFirst queue.starves"
+            "rejectsTogether placement queue queue.oneEnters queue.finishesFirst queue.starves network network.enabled "
+            "network.mustGather network.multiples network.candidates network.filling network.countsMembers"
         ),
     ),
     (
         "GangScheduling",
         _by(Part.SCHEDULER),
-        "phases phases.phase phases.settled phases.workers phases.retryAfter",
+        "phases phases.phase phases.settled phases.workers phases.retryAfter network.statusEvery",
     ),
     (
         "GangScheduling",

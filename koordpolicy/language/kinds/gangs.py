@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from koordpolicy.language.cel.types import BOOL, DURATION, DYN, INT, STRING, list_of
+from koordpolicy.language.cel.types import BOOL, DURATION, DYN, INT, STRING, list_of, map_of
 from koordpolicy.language.kinds.base import PolicySpec
 from koordpolicy.language.kinds.fields import Given, PolicyModel
 from koordpolicy.language.kinds.slots import Combine, Slot, Value
@@ -43,6 +43,77 @@ class GangQueue(PolicyModel):
             "Whether other gangs of no higher priority hold back for this one, so that room for all of it gathers.",
             roots=_GANG,
             default=False,
+        ),
+    ] = None
+
+
+_KEYS = ("MostExisting", "FewestExisting", "LeastRoom", "MostRoom", "HighestScore", "LowestScore")
+
+
+class GangGathering(PolicyModel):
+    """How gangs are gathered in the network of the cluster, as the ClusterNetworkTopology `default` describes it."""
+
+    enabled: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether a node is planned for each of its pods, all within one place, before the first is placed; where there is no "
+            "such plan none of them is.",
+            roots=_DECLARED,
+            default=False,
+        ),
+    ] = None
+    must_gather: Annotated[
+        Value,
+        Slot(
+            list_of(STRING),
+            "Layers in one place of which all its pods have to be; the deepest counts. None for the whole cluster.",
+            roots=_DECLARED,
+        ),
+    ] = None
+    multiples: Annotated[
+        Value,
+        Slot(
+            map_of(STRING, INT),
+            "How many of its pods a place takes at a time, by layer; it holds within the place that is chosen.",
+            roots=_DECLARED,
+        ),
+    ] = None
+    candidates: Annotated[
+        Value,
+        Slot(
+            list_of(STRING),
+            "What the deepest places that take all of them are compared by, in this order; pods that are there and room from the "
+            "place up to the whole cluster. The name decides last.",
+            choices=_KEYS,
+            roots=_DECLARED,
+        ),
+    ] = None
+    filling: Annotated[
+        Value,
+        Slot(
+            list_of(STRING),
+            "What places within the chosen one are compared by, the first being filled first.",
+            choices=_KEYS,
+            roots=_DECLARED,
+        ),
+    ] = None
+    counts_members: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether its own pods count as being there already where room for them is sought, as in Koordinator.",
+            roots=_DECLARED,
+            default=False,
+        ),
+    ] = None
+    status_every: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How often the places are told in the status of the ClusterNetworkTopology, if they have changed.",
+            roots=_ALONE,
+            default="10s",
         ),
     ] = None
 
@@ -215,6 +286,8 @@ class GangSchedulingSpec(PolicySpec):
     ] = None
     queue: Given[GangQueue] = None
     """In which order gangs, and the pods of each, are tried."""
+    network: Given[GangGathering] = None
+    """How gangs are gathered in the network of the cluster."""
     phases: Given[GangPhases] = None
     """What is written into the status of PodGroup objects."""
     preemption: Given[GangPreemption] = None

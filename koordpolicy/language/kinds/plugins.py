@@ -170,8 +170,10 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
             ),
             PluginName(
                 "NetworkTopology",
-                "How near a pod is to those of its group in the network (annotation "
-                "`scheduling.koordinator.sh/network-topology-selector`), as the ClusterNetworkTopology `default` has it.",
+                "As a filter, all nodes but the one that a pod is planned on with its gang; as a score, how near a pod is to "
+                "those of its group in the network (annotation `scheduling.koordinator.sh/network-topology-selector`), as "
+                "the ClusterNetworkTopology `default` has it.",
+                filters=True,
                 scores=True,
                 parameters=MappingProxyType(
                     {

@@ -84,6 +84,15 @@ class Host(Protocol):
         """What policy says now."""
         ...
 
+    @property
+    def cache(self) -> ClusterCache:
+        """The nodes with the pods on them; changed in trials alone."""
+        ...
+
+    def filters(self, view: PodView, /) -> "FilterRun":
+        """The filters as they are asked about a pod now."""
+        ...
+
     def now(self) -> int:
         """The time in nanoseconds since 1970."""
         ...
@@ -97,11 +106,13 @@ class Host(Protocol):
 class Refusal:
     """A plugin does not want a pod on its node. The pod comes back to the queue with the reason.
 
-    `unheard` says that nobody is helped by what a pod gives back that waited: it was taken since anybody else was refused.
+    `filter` is the one in whose name it is refused before it is tried, so that what helps against that one brings it back; empty for
+    the plugin's own. `unheard` says that nobody is helped by what a pod gives back that waited: it was taken since anybody else was refused.
     """
 
     reason: str
     unheard: bool = False
+    filter: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy.algorithms.gathering import Gathering, GatherKey
+from koordpolicy.algorithms.gathering import GangNetwork, Gathering, GatherKey
 from koordpolicy.cluster.events import Event
 from koordpolicy.model.network_topology import GatherRule, NetworkTopology
 from koordpolicy.model.protocol import GANG_TOPOLOGY_INDEX
-from koordpolicy.scheduler.plugins.topology.plan import GangNetwork, GangPlan, NoPlan, Planner
+from koordpolicy.scheduler.plugins.topology.plan import GangPlan, NoPlan, Planner
 from koordpolicy.scheduler.plugins.topology.status import place_details
 from tests.unit.scheduler.test_neighbours import HOST, apart
 from tests.unit.scheduler.test_network import LAYERS, NODES, TOPOLOGY

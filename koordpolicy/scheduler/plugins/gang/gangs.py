@@ -22,6 +22,8 @@ from koordpolicy.scheduler.plugins.gang.policy import BY_POD_GROUP, GangDecision
 from koordpolicy.scheduler.plugins.gang.starving import Starving
 from koordpolicy.scheduler.plugins.gang.words import lacking_text, not_initialised_text
 from koordpolicy.scheduler.plugins.parameters import Parameters
+from koordpolicy.scheduler.plugins.topology.pins import NETWORK
+from koordpolicy.scheduler.plugins.topology.plan import NoPlan, Planner
 
 _KEPT: Final = "gang by policy"
 _NO_FACTS: Final[Mapping[str, Any]] = {}
@@ -41,6 +43,8 @@ class Gangs:
         """The gangs that PodGroup objects alone speak of."""
         self._priorities: dict[PodKey, int] = {}
         self._phases: dict[PodKey, str] = {}
+        self._views: dict[PodKey, PodView] = {}
+        """The pods without a node, as they are planned."""
         self._owners: dict[str, str] = {}
         self.changed: Final[dict[str, None]] = {}
         """The gangs of PodGroup objects to which something has happened; whoever tells of them takes them away."""
@@ -75,6 +79,10 @@ class Gangs:
             return
         named = gang_id((view.pod.namespace, name))
         self._priorities[key], self._phases[key] = view.priority, view.pod.phase
+        if node:
+            self._views.pop(key, None)
+        else:
+            self._views[key] = view
         gang = self.book.set_pod(key, named, bound=bool(node))
         self._declare(gang, view, name)
         if named in self._by_object:
@@ -102,6 +110,7 @@ class Gangs:
         self.book.remove_pod(key)
         self._priorities.pop(key, None)
         self._phases.pop(key, None)
+        self._views.pop(key, None)
         for known in (self._reserved, self._in_round, self._unheard):
             known.discard(key)
         if gang.bound and gang.pending:
@@ -229,6 +238,7 @@ class Gangs:
             self._give_back(turn.rejected)
             if not turn.candidates:
                 self._in_round.clear()
+                self._planned.clear()
         for named in list(self._unfinished) if self._unfinished else ():
             gang = self.book.gangs.get(named)
             if (
@@ -253,10 +263,31 @@ class Gangs:
             other = self._starving.before(gang, self._priorities.get(key, 0))
             if other is not None:
                 return Refusal(f"gang {other} waits for room for longer, and others hold back for it")
-        if self.book.round is None:
+        opens = self.book.round is None
+        if opens:
             self._in_round.clear()
+            self._planned.clear()
         why = self.book.begin(key)
-        return None if why is None else Refusal(self._text(why, key))
+        if why is not None:
+            return Refusal(self._text(why, key))
+        return self._plan(gang) if opens and self.book.round is not None else None
+
+    def _plan(self, gang: Gang) -> Refusal | None:
+        """Plan all pods of a round in the network, where policy gathers the gang; why they cannot be."""
+        how = None if gang.parameters is None else gang.parameters.network
+        if how is None:
+            return None
+        views = [self._views[pod] for pod in self.book.pending_with(gang) if pod in self._views]
+        found = Planner(self._host.cache, self._host.filters).plan(views, how, self._host.now())
+        if isinstance(found, NoPlan):
+            return Refusal(found.reason, filter=NETWORK)
+        self._planned.update(found.nodes)
+        return None
+
+    @property
+    def _planned(self) -> dict[PodKey, str]:
+        """The nodes that pods of the open round are planned on."""
+        return self._host.cluster.network.planned
 
     def at_once(self) -> bool:
         """Whether the pods of the round are decided on in one go."""
@@ -318,6 +349,7 @@ class Gangs:
             self._reserved.discard(key)
             said = self.book.permit(key)
             if isinstance(said, Permitted):
+                self._planned.clear()
                 self._in_round.clear()
                 self._failed.pop(gang.id, None)
                 self._ask_again(pod for pod in said.pods if pod != key)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from koordpolicy.algorithms.gang import Gang, GangGroup, GangParameters
 from koordpolicy.algorithms.gang_records import declaration_facts, gang_facts
+from koordpolicy.algorithms.gathering import GangNetwork, Gathering, GatherKey
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.prepared import Records, prepared
 from koordpolicy.graph import RuleGraph
@@ -12,6 +13,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.gang import GangDeclaration
+from koordpolicy.model.network_topology import GatherRule
 from koordpolicy.model.time import NANOSECONDS
 
 KIND: Final = "GangScheduling"
@@ -74,9 +76,27 @@ class GangPolicy:
                 str(decisions["mode"].value(records)),
                 str(decisions["matchPolicy"].value(records)),
                 wait.ns if isinstance(wait, Duration) else 0,
+                self._network(records),
             )
         except CelError:
             return None
+
+    def _network(self, records: Records) -> GangNetwork | None:
+        """How a gang is gathered in the network; None where it is not. Raises CelError."""
+        if self._decisions["network.enabled"].value(records) is not True:
+            return None
+        must, multiples, candidates, filling, counts = (
+            self._decisions[f"network.{field}"].value(records)
+            for field in ("mustGather", "multiples", "candidates", "filling", "countsMembers")
+        )
+        rules = [GatherRule(layer, must=True) for layer in must or ()]
+        rules += [
+            GatherRule(layer, multiple=max(int(number), 1)) for layer, number in (multiples or {}).items()
+        ]
+        order = Gathering(
+            candidates=tuple(map(GatherKey, candidates or ())), filling=tuple(map(GatherKey, filling or ()))
+        )
+        return GangNetwork(tuple(rules), order, counts is True)
 
     # --- of a gang as it stands -------------------------------------------------------------------
 
@@ -176,5 +196,6 @@ def _second(now: int) -> Timestamp:
 _FIELDS: Final = (
     "gangOfPod", "declaredBy", "initialised", "minimum", "total", "mode", "matchPolicy", "waitingTime", "groups", "complete",
     "satisfied", "free", "rejectsTogether", "placement", "queue.oneEnters", "queue.finishesFirst", "queue.starves",
+    "network.enabled", "network.mustGather", "network.multiples", "network.candidates", "network.filling", "network.countsMembers",
 )  # fmt: skip
 """The decisions that the plugin asks."""

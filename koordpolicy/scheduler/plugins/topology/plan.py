@@ -1,10 +1,11 @@
 """The plan of a gang: a node for each of its pods, all of them within one place of the network."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from koordpolicy.algorithms.gathering import (
+    GangNetwork,
     Gathering,
     Offers,
     Scattered,
@@ -17,7 +18,7 @@ from koordpolicy.algorithms.member_order import member_key
 from koordpolicy.algorithms.network_tree import NetworkTree
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.model.network_topology import CLUSTER_LAYER, GatherRule
+from koordpolicy.model.network_topology import CLUSTER_LAYER
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.protocol import GANG_TOPOLOGY_INDEX
 from koordpolicy.scheduler.plugins.base import FilterRun
@@ -29,17 +30,6 @@ _TRIES: Final = 64
 """Plans that are tried for one gang in one go: each that fails tells of one node more how many pods it takes."""
 _NAMED: Final = 5
 """Places that are named where none takes a gang."""
-
-
-@dataclass(frozen=True, slots=True)
-class GangNetwork:
-    """How policy wants gangs gathered. `counts_members` is Koordinator's way to count pods of the gang itself among those that are
-    there already.
-    """
-
-    rules: tuple[GatherRule, ...] = ()
-    order: Gathering = field(default_factory=Gathering)
-    counts_members: bool = False
 
 
 @dataclass(frozen=True, slots=True)
