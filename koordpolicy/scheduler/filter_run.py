@@ -1,7 +1,7 @@
 """The filters of a cycle as post-filters ask them: of nodes as they are in a trial, now and when victims will be gone."""
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from koordpolicy.algorithms.columns import Mask
@@ -76,6 +76,14 @@ class CycleFilters:
             except (CelError, ParameterError, ObjectError) as problem:
                 raise CycleProblem.of(problem) from problem
         return self._likeness
+
+    def resized(self, amounts: Mapping[str, object]) -> "CycleFilters":
+        """The same of a pod with other amounts, by fact."""
+        cycle = self.cycle
+        facts = {**cycle.view.facts, **amounts}
+        pod = {**cycle.records["pod"], **amounts}
+        other = replace(cycle, view=replace(cycle.view, facts=facts), records={**cycle.records, "pod": pod})
+        return CycleFilters(other, self.nominations)
 
     def nominated(self, node: str) -> tuple[PodView, ...]:
         """The pods that count as being on a node for this one, since the node is promised to them."""

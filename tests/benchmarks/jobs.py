@@ -1,4 +1,4 @@
-"""Jobs in memory at 5,000 nodes: gangs planned in a network, beside plain pods in the same run.
+"""Jobs in memory at 5,000 nodes: gangs, also planned in a network, beside plain pods in the same run.
 
 A network has 20 spines of 25 blocks of 10 nodes. CPU time is what counts: the rounds of what is compared alternate, and each is the
 best of several.
@@ -6,23 +6,29 @@ best of several.
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from koordpolicy.algorithms.gathering import GangNetwork, Gathering, GatherKey
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.graph import RuleGraph
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.network_topology import NODE_LAYER, GatherRule, NetworkLayer, NetworkTopology
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Container, Pod
+from koordpolicy.model.protocol import GANG_MINIMUM, GANG_NAME, GANG_TOPOLOGY_SPEC
 from koordpolicy.runtime.collector import keep_what_is_there
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.plugins.topology.plan import GangPlan, Planner
 from tests.benchmarks.measure import Row
-from tests.benchmarks.scheduling import NOW, pack
+from tests.benchmarks.scheduling import NOW
+from tests.vectors.policies import document, graph
 
 NODES = 5_000
+GANGS, MEMBERS, PARTS = 1_000, 8, 10
 SIZES = (8, 32, 100)
+_IN_ONE_SPINE = '{"gatherStrategy":[{"layer":"SpineLayer","strategy":"MustGather"}]}'
 ROUNDS = 7
 
 _TOPOLOGY = NetworkTopology(
@@ -43,12 +49,62 @@ _GATHERED = GangNetwork(
 
 
 def run() -> Iterator[Row]:
-    """Gangs of several sizes, planned in the network and one of them after the other as plain pods."""
+    """Gangs placed beside as many plain pods, then plans of gangs of several sizes beside plain decisions."""
+    yield from _gangs()
     yield from _networks()
 
 
+def _gangs() -> Iterator[Row]:
+    """Each way in a scheduler of its own; the parts of the work take turns, so that all have the same neighbours."""
+    ways: dict[str, tuple[Mapping[str, object], str]] = {
+        "plain pods": ({}, ""),
+        "gangs, pod by pod": ({}, "gang"),
+        "gangs, at once": ({"placement": "AtOnce"}, "gang"),
+        "gangs, planned in one spine": ({"placement": "AtOnce", "awareNetworkTopology": True}, _IN_ONE_SPINE),
+    }
+    made = {way: scheduler(_graph(said)) for way, (said, _) in ways.items()}
+    spent: dict[str, list[float]] = {way: [] for way in ways}
+    for part in range(PARTS):
+        for way, (_, kind) in ways.items():
+            one = made[way]
+            for gang in range(GANGS // PARTS):
+                for pod in _members(f"{part}-{gang}", kind):
+                    one.set_pod(pod)
+            spent[way].append(_cpu(lambda one=one: _all_placed(one, GANGS // PARTS * MEMBERS)))  # type: ignore[misc]
+    plain = min(spent["plain pods"])
+    for way, times in spent.items():
+        yield {
+            "what": f"{GANGS} x {MEMBERS} as {way}",
+            "µs/pod": min(times) / (GANGS // PARTS * MEMBERS) * 1e6,
+            "pods/s": round(GANGS // PARTS * MEMBERS / min(times)),
+            "gangs/s": round(GANGS // PARTS / min(times)),
+            "of plain": min(times) / plain,
+        }
+
+
+def _all_placed(made: Scheduler, count: int) -> None:
+    placed = 0
+    while (decision := made.schedule_one()) is not None:
+        placed += decision.placed
+    assert placed == count, f"only {placed} of {count} pods were placed"
+
+
+def _graph(parameters: Mapping[str, object]) -> RuleGraph:
+    own = {"parameters": dict(parameters)}
+    return graph(document("GangScheduling", "own", own)) if parameters else graph()
+
+
+def _members(name: str, kind: str) -> Iterator[Pod]:
+    """The pods of a gang, which annotations put together; plain ones without a kind."""
+    said = {GANG_NAME: name, GANG_MINIMUM: str(MEMBERS)} if kind else {}
+    if kind == _IN_ONE_SPINE:
+        said[GANG_TOPOLOGY_SPEC] = kind
+    for pod in _pods(name, MEMBERS, differ=False):
+        yield replace(pod, annotations=said)
+
+
 def _networks() -> Iterator[Row]:
-    made = scheduler()
+    made = scheduler(graph())
     framework = made.framework
     planner = Planner(framework.cache, framework.filters)
     for size in SIZES:
@@ -72,10 +128,10 @@ def _networks() -> Iterator[Row]:
             }
 
 
-def scheduler() -> Scheduler:
+def scheduler(policies: RuleGraph) -> Scheduler:
     """A scheduler of the built-in profile that knows the nodes of a network, half full, each with a report."""
     chance = random.Random(1)
-    made = Scheduler(pack(), lambda: NOW, draw=chance.randrange, explained=0, refusals=False)
+    made = Scheduler(policies, lambda: NOW, draw=chance.randrange, explained=0, refusals=False)
     for at in range(NODES):
         name = f"node-{at:04}"
         made.set_node(

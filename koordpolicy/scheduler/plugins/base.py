@@ -303,6 +303,10 @@ class FilterRun(Protocol):
         """This one, and the same as of when those who go will be gone, if time alone can change the answers."""
         ...
 
+    def resized(self, amounts: Mapping[str, object]) -> "FilterRun":
+        """The same of a pod with other amounts, by fact."""
+        ...
+
     def nominated(self, node: str) -> tuple[PodView, ...]:
         """The pods that count as being on a node for this one, since the node is promised to them."""
         ...

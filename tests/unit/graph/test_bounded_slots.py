@@ -27,7 +27,7 @@ ANY = {
     "CPUEviction": "byPriority.highestPriority byRequests.highestPriority",  # priorities are any whole number
     "MemoryEviction": "byPriority.highestPriority byRequests.highestPriority",
     "QuotaTree": "defaults.sharedWeight admission.request admission.limit",  # ElasticQuotas take what is below nothing
-    "GangScheduling": "minimum total",  # a gang that needs nobody is always complete
+    "GangScheduling": "minimum total network.multiples",  # a gang that needs nobody is always complete
     "QuotaProfile": "ratio min max",  # as in Koordinator, whose profiles take any
     "Amplification": "ratio minimum normalization.ratio normalization.minimum normalization.maximum "
     "normalization.whenChangedBy",  # its own minimum and maximum say what is believed

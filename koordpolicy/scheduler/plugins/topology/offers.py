@@ -10,10 +10,12 @@ from koordpolicy.algorithms.columns import Column
 from koordpolicy.algorithms.room import room_for
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.nodes import NodeView
+from koordpolicy.model.amounts import add_to
 from koordpolicy.model.protocol import PODS
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.plugins.base import FilterResults, FilterRun
 
+_AMOUNTS = "resources."
 _HAS = "resources.allocatable"
 _USED = "resources.requested"
 
@@ -52,7 +54,39 @@ def offered(members: Sequence[FilterRun], table: NodeTable) -> NodeOffers:
     for resource, amounts in needs.items():
         used = nodes.numbers("requested.pods") if resource == PODS else nodes.amount(_USED, resource)
         np.minimum(slots, room_for(amounts, nodes.amount(_HAS, resource) - used), out=slots)
+    if not exact:
+        _crowd(members, table, slots)
     return NodeOffers(slots, exact)
+
+
+def _crowd(members: Sequence[FilterRun], table: NodeTable, slots: Column) -> None:
+    """Lower what nodes are counted to take to what filters say of one pod that takes as much as so many of them together. That is
+    as they say of one after the other, for filters that add up what pods take; others are asked once there is a plan.
+    """
+    together: dict[str, object] = {}
+    for at, run in enumerate(members):
+        rows = np.flatnonzero(slots > at)
+        if not len(rows):
+            return
+        for fact, amount in run.view.facts.items():
+            if fact.startswith(_AMOUNTS):
+                together[fact] = _sum(together.get(fact), amount)
+        if at:
+            asked = run.resized(together)
+            feasible = asked.evaluate(table, rows, local_only=True).feasible()
+            if feasible is not None:
+                slots[rows[~feasible]] = at
+
+
+def _sum(one: object, other: object) -> object:
+    """Amounts of two pods together; what is no amount as the latter has it."""
+    if isinstance(other, Mapping):
+        total = dict(one) if isinstance(one, Mapping) else {}
+        add_to(total, other)
+        return total
+    if type(other) is int:
+        return other + (one if type(one) is int else 0)
+    return other
 
 
 def _needs(run: FilterRun, results: FilterResults) -> dict[str, int]:
