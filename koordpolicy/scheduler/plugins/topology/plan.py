@@ -21,13 +21,17 @@ from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.network_topology import CLUSTER_LAYER
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.protocol import GANG_TOPOLOGY_INDEX
-from koordpolicy.scheduler.plugins.base import FilterRun
+from koordpolicy.scheduler.plugins.base import FilterRun, request_of
 from koordpolicy.scheduler.plugins.topology.offers import offered, tried
 
 NO_NETWORK: Final = "no cluster network topology"
 
 _TRIES: Final = 64
 """Plans that are tried for one gang in one go: each that fails tells of one node more how many pods it takes."""
+_BOLD: Final = 8
+"""So many of them count room for pods in the order in which these come. Where pods differ and none of these plans holds, room is
+counted for the largest ones from then on, so that it does not matter which pods go where.
+"""
 _NAMED: Final = 5
 """Places that are named where none takes a gang."""
 
@@ -74,7 +78,10 @@ class Planner:
         multiples = {rule.layer: rule.multiple for rule in how.rules if rule.multiple > 1}
         order = replace(how.order, layer=must_gather(tree, how.rules), multiples=multiples)
         by_name = sorted(runs, key=lambda key: (key[1], key[0]))
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
+            if attempt == _BOLD and len({run.likeness for run in runs.values()}) > 1:
+                largest = sorted(runs.values(), key=_request, reverse=True)
+                slots = offered(largest, table).slots[tree.rows]
             place = gather(tree, Offers.of(slots, existing), len(pods), order)
             if isinstance(place, Scattered):
                 return NoPlan(_why(tree, place, len(pods), order))
@@ -104,6 +111,10 @@ class Planner:
 def _turn(view: PodView) -> tuple[object, ...]:
     pod = view.pod
     return *member_key(pod.name, pod.annotations.get(GANG_TOPOLOGY_INDEX, "")), pod.namespace
+
+
+def _request(run: FilterRun) -> list[tuple[str, int]]:
+    return sorted(request_of(run.view).items())
 
 
 def _why(tree: NetworkTree, place: Scattered, wanted: int, how: Gathering) -> str:
