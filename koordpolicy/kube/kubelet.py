@@ -78,7 +78,7 @@ class Kubelet:
             raise refusal(status, body)
         try:
             found = msgspec.json.decode(body)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Unreachable(f"{self._access.url}{path} does not answer in JSON: {error}") from error
         if not isinstance(found, Mapping):
             raise Unreachable(f"{self._access.url}{path} does not answer with an object")

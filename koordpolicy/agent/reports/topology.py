@@ -153,7 +153,7 @@ def _zones(layout: NodeLayout, standing: Object) -> list[dict[str, Any]]:
 def _same(source: Any, said: Any) -> bool:
     try:
         return bool(json.loads(source) == said)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return False
 
 

@@ -72,7 +72,11 @@ def refusal(code: int, body: bytes, retry_after: str = "") -> KubeError:
     """The error of an answer: its HTTP status, its body, and its `Retry-After` header."""
     try:
         status = _DECODER.decode(body)
-    except msgspec.DecodeError:  # a proxy on the way, or a server in trouble
+    except (
+        msgspec.DecodeError,
+        UnicodeDecodeError,
+        RecursionError,
+    ):  # a proxy on the way, or a server in trouble
         text = body[:_SHOWN].decode(errors="replace").strip()
         status = Status(message=text or f"HTTP status {code}")
     return _error(code, status, _seconds(retry_after))
@@ -82,7 +86,7 @@ def failed_watch(line: bytes) -> KubeError:
     """The error that a watch reports with an event of type ERROR."""
     try:
         status = _FRAMES.decode(line).object
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Unreachable(f"the watch reports an error that cannot be read: {error}")
     return _error(status.code or 500, status, 0.0)
 

@@ -77,7 +77,7 @@ def _queues(sort: str, device: str, run: TcProgram) -> tuple[TrafficQueue, ...]:
             return tuple(_printed(printed))
         # Without any, some versions print nothing at all.
         return tuple(_queue(sort, one) for one in json.loads(printed or "[]"))
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise Malformed(command, f"not as expected: {error}") from error
 
 

@@ -17,6 +17,9 @@ ANSWERS = {
     "deep": (200, '{"items":' + "[" * 200_000),
     "list": (200, "[]"),
     "odd": (200, '{"items": [1]}'),
+    "deep": (200, '{"items":' + "[" * 200_000),
+    "latin": (200, '{"items": ["\udcff"]}'),
+    "deep refusal": (500, '{"details":{"causes":' + "[" * 200_000),
     "refused": (403, "Forbidden (user=x, verb=get)"),
 }
 
@@ -26,7 +29,7 @@ def by_token(path: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
     code, body = ANSWERS[headers["Authorization"].removeprefix("Bearer ")]
     if path == "/configz":
         body = '{"kubeletconfig": {"cpuManagerPolicy": "static"}}'
-    return code, body.encode()
+    return code, body.encode(errors="surrogateescape")
 
 
 @pytest.fixture
@@ -53,6 +56,9 @@ def test_answers(url: str, tmp_path: Path) -> None:
                 ("deep", Unreachable),
                 ("list", Unreachable),
                 ("odd", Unreachable),
+                ("deep", Unreachable),
+                ("latin", Unreachable),
+                ("deep refusal", KubeError),
                 ("refused", Forbidden),
             ):
                 token.write_text(answer)  # renewed on disk, and read at each request
