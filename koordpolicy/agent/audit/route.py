@@ -7,6 +7,8 @@ from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.runtime.http import JSON, Request, Response, Route
 from koordpolicy.runtime.http.authentication import Protection
 
+_PARAMETERS: Final = ("size", "pageToken")
+_SHOWN: Final = 40
 _NEXT: Final = "Next-Page-Token"
 
 
@@ -14,6 +16,11 @@ def events_route(log: AuditLog) -> Route:
     """Pages of the log, the newest event first: JSON where it is accepted, else lines and a header."""
 
     async def events(request: Request) -> Response:
+        if unknown := sorted(request.query.keys() - _PARAMETERS):
+            return Response.text(
+                f"there is no parameter {unknown[0][:_SHOWN]!r}: an address takes {' and '.join(_PARAMETERS)}\n",
+                400,
+            )
         said = request.query.get("size", "") or str(PAGE)
         if not (said.isascii() and said.isdigit()) or not 0 < int(said) <= MOST_ON_A_PAGE:
             return Response.text(f"size is a number from 1 to {MOST_ON_A_PAGE}\n", 400)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -230,10 +231,12 @@ def test_an_agent_sizes_containers_reports_and_follows_what_the_manager_publishe
     (policies / "collection.yaml").write_text(COLLECTION)
     node.pod("service", "LS")
 
-    planned = subprocess.run(
-        node.command("--once", "--output", "json", "--http=off", "--policies", str(REPOSITORY / "examples/06-node")),
-        cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE, check=True,
-    )  # fmt: skip
+    with socket.create_server(("127.0.0.1", 0)) as taken:  # by the agent that runs: a look serves nothing
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        planned = subprocess.run(
+            node.command("--once", "--output", "json", "--http", address, "--policies", str(REPOSITORY / "examples/06-node")),
+            cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE, check=True,
+        )  # fmt: skip
     record = json.loads(planned.stdout)
     assert checked_record(record) == record
     assert record["bundle"] == "nodes"

@@ -99,3 +99,8 @@ def test_over_http() -> None:
         400,
         409,
     ]
+    unknown = site.ask(limit="2")
+    assert (unknown.status, unknown.body) == (
+        400,
+        b"there is no parameter 'limit': an address takes size and pageToken\n",
+    )

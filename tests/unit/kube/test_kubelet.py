@@ -14,7 +14,6 @@ ANSWERS = {
     "good": (200, '{"items": [{"metadata": {"name": "a"}}]}'),
     "null": (200, '{"items": null}'),
     "text": (200, "no JSON"),
-    "deep": (200, '{"items":' + "[" * 200_000),
     "list": (200, "[]"),
     "odd": (200, '{"items": [1]}'),
     "deep": (200, '{"items":' + "[" * 200_000),
@@ -53,7 +52,6 @@ def test_answers(url: str, tmp_path: Path) -> None:
             for answer, error in (
                 ("null", Unreachable),
                 ("text", Unreachable),
-                ("deep", Unreachable),
                 ("list", Unreachable),
                 ("odd", Unreachable),
                 ("deep", Unreachable),
