@@ -23,7 +23,7 @@ from koordpolicy.agent.pods import KubeletPods, PodAnswers, PodSource
 from koordpolicy.agent.reports.node_topologies import TopologyReporter
 from koordpolicy.agent.shown.agent_metrics import show_metrics, time_request, time_write
 from koordpolicy.agent.supply import PodSupply
-from koordpolicy.agent.undoing import undo_journal, undo_left
+from koordpolicy.agent.undoing import take_over, undo_journal
 from koordpolicy.agent.watch import NodeWatch
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.kube.backoff import Backoff
@@ -116,8 +116,8 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
     async with AsyncExitStack() as stack:
         component = await stack.enter_async_context(running_component(process, settings, options))
         kernel = node_kernel(agent, settings.state_directory, time_write(process.metrics))
-        if left := undo_left(kernel, audit, now_ns()):
-            LOG.warning("%d kernel files were given back that a killed process had left", left)
+        if left := take_over(kernel, audit, now_ns()):
+            LOG.warning("%d kernel files stay as a killed process has left them, until policies decide", left)
         watch = NodeWatch(component, agent.node)
         answers = PodAnswers(agent.pods_from, began=monotonic_ns())
         peaks = PeakFiles(settings.state_directory) if settings.state_directory else None

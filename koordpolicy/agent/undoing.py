@@ -1,4 +1,4 @@
-"""Giving back what would hurt while nobody measures: at the stop, and of a process before that was killed."""
+"""Giving back what would hurt while nobody measures, at the stop; what a process before that was killed holds stays until then."""
 
 from pathlib import Path
 from typing import Final
@@ -22,11 +22,15 @@ def undo_journal(state_directory: str, root: KernelRoot) -> UndoJournal | None:
     return UndoJournal(Path(state_directory) / FILE, read_boot(root), HURTS, _MOST)
 
 
-def undo_left(kernel: NodeKernel, audit: AuditLog, now: int) -> int:
-    """Give back what a killed process has left, and how many files that were. Strategies then begin as after a stop."""
-    kernel.door.restore()
-    results = kernel.door.undo(lambda write: write.writer in HURTS)
-    for one in results:
-        message = f"{one.path or one.write.file} {one.outcome}: given back, as the process before was killed"
-        audit.add(AuditEvent(now, AuditLevel.SUPPRESSION, AuditSubject.NODE, str(one.write.writer), message))
-    return len(results)
+def take_over(kernel: NodeKernel, audit: AuditLog, now: int) -> int:
+    """Know what a killed process has left, and of how many files.
+
+    They stay as they are until policies decide about them, which take them over or give them back: a process that is
+    killed again and again beside a busy service must not let all best-effort work loose each time. What they said
+    first is given back at the stop.
+    """
+    count = kernel.door.restore()
+    if count:
+        message = f"{count} kernel files stay as a killed process has left them, until policies decide"
+        audit.add(AuditEvent(now, AuditLevel.SUPPRESSION, AuditSubject.NODE, "restart", message))
+    return count

@@ -15,7 +15,7 @@ from random import Random
 
 from koordpolicy.agent.audit.log import AuditLog
 from koordpolicy.agent.node_kernel import NodeKernel
-from koordpolicy.agent.undoing import undo_journal, undo_left
+from koordpolicy.agent.undoing import take_over, undo_journal
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.linux.cgroups.hierarchy import discover_hierarchy
@@ -112,13 +112,13 @@ def _fork(compiled: RuleGraph, state: str, parent: str) -> int:
 
 
 async def _agent(compiled: RuleGraph, state: str, parent: str) -> None:
-    """One agent as its process makes it: what was left is given back, then all rounds run until it is told to stop."""
+    """One agent as its process makes it: what was left is taken over, then all rounds run until it is told to stop."""
     root = HostRoot()
     hierarchy = discover_hierarchy(root)
     limits = replace(LIMITS, refresh=1)  # every round looks at every file
     door = KernelDoor(root, hierarchy, monotonic_ns, limits, WriteLog(100), journal=undo_journal(state, root))
     kernel = NodeKernel(root, hierarchy, door, parent)
-    undo_left(kernel, AuditLog(1 << 16, monotonic_ns, lambda: "t"), now_ns())
+    take_over(kernel, AuditLog(1 << 16, monotonic_ns, lambda: "t"), now_ns())
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
     amounts = {"kubernetes.io/batch-cpu": "500"}

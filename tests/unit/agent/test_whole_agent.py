@@ -19,7 +19,7 @@ from koordpolicy.agent.explanation import node_explanation
 from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.peak_files import PeakFiles
 from koordpolicy.agent.pods import PodSource
-from koordpolicy.agent.undoing import HURTS, undo_journal, undo_left
+from koordpolicy.agent.undoing import HURTS, take_over, undo_journal
 from koordpolicy.kube.errors import KubeError, TooManyRequests, Unreachable
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.linux.cgroups.hierarchy import discover_hierarchy
@@ -331,13 +331,13 @@ def test_a_dry_run_names_all_that_would_be_done_and_does_none_of_it() -> None:
 
 
 def left(root: FakeRoot, state: Path) -> tuple[NodeKernel, int]:
-    """The kernel of the next agent, and how many files it gave back."""
+    """The kernel of the next agent, and how many files it took over."""
     hierarchy = discover_hierarchy(root)
     door = KernelDoor(
         root, hierarchy, lambda: 0, LIMITS, WriteLog(100), journal=undo_journal(str(state), root)
     )
     kernel = NodeKernel(root, hierarchy, door)
-    return kernel, undo_left(kernel, AuditLog(1 << 16, lambda: 0, lambda: "t"), NOW)
+    return kernel, take_over(kernel, AuditLog(1 << 16, lambda: 0, lambda: "t"), NOW)
 
 
 BOOT = "/proc/sys/kernel/random/boot_id"
@@ -374,7 +374,7 @@ def site() -> FakeRoot:
     return root
 
 
-def test_the_next_agent_gives_back_what_a_killed_one_has_held(tmp_path: Path) -> None:
+def test_what_a_killed_agent_has_held_stays_until_the_next_one_decides(tmp_path: Path) -> None:
     root = site()
     kernel, count = left(root, tmp_path)
     assert count == 0
@@ -383,9 +383,16 @@ def test_the_next_agent_gives_back_what_a_killed_one_has_held(tmp_path: Path) ->
     assert suppressed(root) == ("1", "5000", "77")
     kernel, count = left(root, tmp_path)
     assert count == 3
+    assert suppressed(root) == ("1", "5000", "77")
+    suppress(kernel, 0)  # it decides, and holds others
+    assert suppressed(root) == ("0", "5000", "77")
+    kernel, count = left(root, tmp_path)
+    assert count == 3
+    kernel.door.undo(lambda write: write.writer in HURTS)
     assert suppressed(root) == ("0-3", "-1", "77")  # what sizes pods stays as it was written
-    assert left(root, tmp_path)[1] == 0
     # What was given back at a stop is nobody's to give back again.
+    kernel, count = left(root, tmp_path)
+    assert count == 0
     suppress(kernel, 2)
     kernel.door.undo(lambda write: write.writer in HURTS)
     assert left(root, tmp_path)[1] == 0
@@ -418,7 +425,7 @@ def test_a_journal_that_means_nothing_changes_nothing(spoiled: str, tmp_path: Pa
         journal.mkdir()
     kernel, count = left(root, tmp_path)
     assert count == {"torn": 2, "gone": 3, "nonsense": 1}.get(spoiled, 0)
-    assert spoiled == "gone" or suppressed(root)[0] == ("0" if spoiled != "torn" else "0-3")
+    assert spoiled == "gone" or suppressed(root)[0] == "0"
     if spoiled != "gone":
         suppress(kernel, 3)  # it goes on, journal or not
         assert suppressed(root)[0] == "3"
