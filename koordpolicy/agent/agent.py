@@ -71,7 +71,6 @@ _LEAST_PAUSE: Final = NANOSECONDS // 10
 _SLACK: Final = NANOSECONDS // 20
 """Turns that are so near are taken together."""
 _CHANCES: Final = 1_000_000
-_COLLECT: Final = "collect "
 _WAIT: Final = 0.2
 """Seconds between looks at whether there is something to begin with."""
 
@@ -277,11 +276,7 @@ class NodeAgent:
         self.signals.collect(self.measurements, scene.pods, self._signal_pace, now)
         self.kernel.files.next_round()
         failures = self._collector.failures | self.signals.failures | self._cold.failures
-        told = {name for name in self._troubles if name.startswith(_COLLECT)}
-        for name in told - {f"{_COLLECT}{part}" for part in failures}:
-            self._trouble(name, "")
-        for part, why in failures.items():
-            self._trouble(f"{_COLLECT}{part}", why)
+        self._troubles_of("collect", failures)
         self._show()
 
     async def report(self) -> bool:
@@ -448,6 +443,7 @@ class NodeAgent:
         self.signals.stop()
         self.devices.stop()
         results = self.kernel.door.undo(lambda write: write.writer in HURTS)
+        self.doing.end_bursts(self.kernel.door, self.kernel.groups(self.pods()))
         if results:
             LOG.info("%d kernel files were given back what they said before", len(results))
         if self.doing.undo(now_ns()):
@@ -475,7 +471,10 @@ class NodeAgent:
             "topology": self.topology.trouble or "good",
             "devices": self.devices.words,
             "prediction": self.predictions.trouble or "good",
-            "troubles": {name: why for name, why in self._troubles.items() if why},
+            "troubles": {
+                **{name: why for name, why in self._troubles.items() if why},
+                **self.doing.failing.troubles,
+            },
         }
 
     def _zones(self, view: UsageView) -> dict[int, tuple[Amounts, Amounts | None]]:
@@ -494,6 +493,14 @@ class NodeAgent:
         metrics.set("koordpolicy_agent_pods_age_seconds", self.answers.age(monotonic_ns()) / NANOSECONDS)
         metrics.set("koordpolicy_agent_pods", len(self.watch.objects.pods))
         metrics.set("koordpolicy_agent_measurements_bytes", self.measurements.nbytes)
+
+    def _troubles_of(self, what: str, found: Mapping[str, str]) -> None:
+        """All there are of one sort now, by part: others are over."""
+        wrong = {f"{what} {part}": why for part, why in found.items()}
+        for name in [one for one in self._troubles if one.startswith(f"{what} ") and one not in wrong]:
+            del self._troubles[name]
+        for name, why in wrong.items():
+            self._trouble(name, why)
 
     def _trouble(self, name: str, why: str) -> None:
         if why and not self._troubles.get(name):

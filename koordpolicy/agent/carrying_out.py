@@ -3,12 +3,13 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from koordpolicy.agent.apply import apply
+from koordpolicy.agent.apply import GroupPaths, apply
 from koordpolicy.agent.audit.log import AuditEvent, AuditLevel, AuditLog, AuditSubject
 from koordpolicy.agent.elsewhere import Maker, made, others_quiet_until, undone
+from koordpolicy.agent.failing_writes import FAILED, FailingWrites, regarding
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.node_strategies import NodeStrategy
 from koordpolicy.agent.plan import BEST_EFFORT, Eviction, Group, Notice, Plan, Write
@@ -16,6 +17,8 @@ from koordpolicy.agent.quiet import QuietKinds
 from koordpolicy.agent.stopping import PodStops
 from koordpolicy.agent.strategies.arbiter import KIND as ARBITRATION
 from koordpolicy.agent.strategies.arbiter import WantedFile, settle
+from koordpolicy.agent.strategies.cpu_burst import BURST_FILE
+from koordpolicy.agent.strategies.cpu_burst import KIND as BURST
 from koordpolicy.agent.strategies.cpu_isolation import COOKIE
 from koordpolicy.agent.strategies.eviction_need import Needs
 from koordpolicy.agent.strategies.evictions import EvictionMemory, EvictionOutcome, evict_by_needs
@@ -23,8 +26,9 @@ from koordpolicy.agent.unchanged import read_facts
 from koordpolicy.kube.errors import KubeError, NotFound, Unreachable
 from koordpolicy.kube.event_correlator import EventRecorder
 from koordpolicy.kube.port import Cluster, Preconditions
-from koordpolicy.linux.files.kernel_file import FileWriter
-from koordpolicy.linux.writes.write import FileOutcome, FileWriteResult
+from koordpolicy.linux.files.kernel_file import FilePlace, FileWriter
+from koordpolicy.linux.files.table import KERNEL_FILES
+from koordpolicy.linux.writes.write import FileOutcome, FileWriteResult, WriteDoor
 from koordpolicy.model.cpuset import cpuset_text
 from koordpolicy.runtime.counting import Counters
 
@@ -73,6 +77,8 @@ class CarryingOut:
     plans: dict[str, Plan] = field(default_factory=dict)
     """What each kind wanted last."""
     notes: tuple[str, ...] = ()
+    failing: FailingWrites = field(default_factory=FailingWrites)
+    """Files that do not take what is wanted there."""
     _quiet: QuietKinds = field(default_factory=QuietKinds)
     _conflicts: dict[WantedFile, str] = field(default_factory=dict)
     """Files that several strategies want otherwise, and in words who decides."""
@@ -139,6 +145,7 @@ class CarryingOut:
                 self.cookies[key] = self.cookies.pop(key, 0) + 1
                 while len(self.cookies) > _MOST_TOLD:
                     del self.cookies[next(iter(self.cookies))]
+        self._tell_of_failures([*others, *applied.results], frame)
         until = min(
             frame.kernel.door.quiet_until(applied.results), others_quiet_until(others, frame.monotonic)
         )
@@ -149,6 +156,21 @@ class CarryingOut:
         for kind, plan in kinds.items():
             for notice in plan.notices if kind in due else ():
                 self._notify(notice, frame.now)
+
+    def _tell_of_failures(self, results: Sequence[FileWriteResult], frame: NodeFrame) -> None:
+        """In the log and by an Event, of what fails again and again; what nobody wants any more is forgotten."""
+        for one in self.failing.heard(results, frame.monotonic):
+            LOG.warning("%s", one.words)
+            about = regarding(one, frame.pods, self.node)
+            self.recorder.record(about, FAILED, one.words, type="Warning", action="Write")
+        if self.failing:
+            paths = frame.kernel.groups(frame.pods)
+            wanted = {(one.file, one.group) for plan in self.plans.values() for one in plan.writes}
+            files = {file for file, _group in wanted}
+            targets = {(file, paths.path(group) or "") for file, group in wanted}
+            self.failing.keep(
+                lambda file, target: file in files and (not _of_groups(file) or (file, target) in targets)
+            )
 
     def look_again(self) -> None:
         """Groups have come or gone: what was not there may be there now."""
@@ -161,6 +183,17 @@ class CarryingOut:
             if result.outcome in _TOLD:
                 self._told_of(result, now)
         return sum(result.outcome is FileOutcome.WRITTEN for result in results)
+
+    def end_bursts(self, door: WriteDoor, paths: GroupPaths) -> int:
+        """Let containers save up nothing any more, as the kernel takes no quota below that of others; how many files that were."""
+        plan = self.plans.get(BURST, Plan())
+        ended = [
+            replace(one, value=0, otherwise=None, reason="the agent stops")
+            for one in plan.writes
+            if one.file == BURST_FILE
+        ]
+        results = apply(Plan(ended), door, paths).results
+        return sum(one.outcome is FileOutcome.WRITTEN for one in results)
 
     async def evict(self, strategy: NodeStrategy, needs: Needs, frame: NodeFrame) -> None:
         """Let pods go. Each is asked of the API server before the next one counts.
@@ -211,7 +244,8 @@ class CarryingOut:
         problem = f": {result.problem}" if result.problem else ""
         verb = "would be set" if result.outcome is FileOutcome.PLANNED else str(result.outcome)
         value = result.write.value
-        shown = cpuset_text(value) if isinstance(value, frozenset) else value
+        wanted = cpuset_text(value) if isinstance(value, frozenset) else value
+        shown = f"{result.held[:200]} ({wanted} was asked for)" if result.held else wanted
         writer = result.write.writer
         self.audit.add(
             AuditEvent(
@@ -287,6 +321,11 @@ class CarryingOut:
                 now, AuditLevel.EVICTION, AuditSubject.POD, one.strategy, message, one.namespace, one.name
             )
         )
+
+
+def _of_groups(file: str) -> bool:
+    """Whether the targets of a file are paths of groups."""
+    return file in KERNEL_FILES and KERNEL_FILES[file].place is FilePlace.CGROUP
 
 
 def _held(plan: Plan) -> Mapping[tuple[str, Group], str]:

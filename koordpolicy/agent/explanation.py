@@ -51,6 +51,7 @@ def _file(frame: NodeFrame, kind: str, result: FileWriteResult) -> dict[str, Any
         "group": result.write.target,
         "now": None if result.before is None else result.before.strip()[:200],
         "wanted": cpuset_text(value) if isinstance(value, frozenset) else value,
+        "held": result.held[:200] or None,
         "outcome": str(result.outcome),
         "strategy": kind,
         "reason": result.write.reason,

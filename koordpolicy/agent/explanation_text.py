@@ -66,9 +66,12 @@ def _file(one: Mapping[str, Any], width: int) -> Iterator[str]:
     outcome = str(one.get("outcome", ""))
     change = "" if outcome in _SETTLED else f" ({outcome})"
     name = one["file"].rpartition("/")[2] if one.get("group") else one["file"]
-    yield from _wrapped(f"{name} = {one['wanted']}{change}", width, "  ")
+    held = one["wanted"] if one.get("held") is None else one["held"]
+    yield from _wrapped(f"{name} = {held}{change}", width, "  ")
+    if str(held) != str(one["wanted"]):
+        yield from _told("asked", f"{one['wanted']}, of which the kernel makes what stands above", width)
     now = one.get("now")
-    if now is not None and str(now) != str(one["wanted"]):
+    if now is not None and str(now) != str(held):
         yield from _told("now", str(now), width)
     yield from _told("because", str(one.get("reason", "")), width)
     for rule in one["rules"]:

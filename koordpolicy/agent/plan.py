@@ -69,13 +69,24 @@ class Order(StrEnum):
     """Each write by itself, in the order of the plan."""
     LEVELLED = "levelled"
     """Parents first where they grow, children first where they shrink: whoever writes sees to it."""
+    LAST = "last"
+    """After all others of the plan: a parent that shrinks, with whatever is written to its children."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildGrowth:
+    """The child for whose sake a parent's file changes, and by how much; negative where it shrinks."""
+
+    group: Group
+    by: int
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
     """A value for a kernel file, by its name in cgroup v1, and the reason in a phrase, which tells no two writes apart.
 
-    `otherwise` is for kernels that know the file and do not take the value.
+    `otherwise` is for kernels that know the file and do not take the value. A write with a `child` stands beside the child's
+    own write of the same file, and is made where that one is, not else.
     """
 
     file: str
@@ -85,6 +96,7 @@ class Write:
     strategy: str
     order: Order = Order.AS_LISTED
     otherwise: FileValue | None = None
+    child: ChildGrowth | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from koordpolicy.agent.plan import Group, Plan, Write, container_group, pod_group
+from koordpolicy.agent.plan import ChildGrowth, Group, Plan, Write, container_group, pod_group
 from koordpolicy.agent.strategies.shared_pool import shared_pool_state
 from koordpolicy.agent.unchanged import read_facts
 from koordpolicy.algorithms.container_resources import UNLIMITED, quota_of
@@ -213,13 +213,9 @@ class CPUBursts:
             kept[uid, name] = left = self._counted(tokens.get((uid, name)), rules.tokens, container, now)
             found = quota_step(rules, container, pool, allowed=burst_allowed(left.count, rules.tokens))
             if container.quota == UNLIMITED:
-                # It had no part in the pod's quota, which therefore does not grow by it, or would with every round that fails.
-                least, of_pod = of_pod, _holding(of_pod, found.target)
-                if of_pod is not None and of_pod != least:
-                    writes.append(
-                        Write(QUOTA_FILE, pod_group(uid), of_pod, f"CPU burst: holds `{name}`", WRITER)
-                    )
-                writes += quota_writes(uid, name, container.quota, None, found)
+                # It had no part in the pod's quota, which grows by it only as far as it has to hold it.
+                writes += _first_quota(uid, name, of_pod, found)
+                of_pod = _holding(of_pod, found.target)
                 continue
             writes += quota_writes(uid, name, container.quota, of_pod, found)
             if of_pod is not None and of_pod > 0 and found.target is not None:
@@ -246,6 +242,19 @@ def quota_step(rules: BurstRules, container: ContainerCPU, pool: PoolState, *, a
     return QuotaStep(step, next_quota(step, container.base, container.quota, rules.steps))
 
 
+def _first_quota(uid: str, name: str, of_pod: int | None, found: QuotaStep) -> list[Write]:
+    """The writes for a container that has none: its own, after its pod's where that cannot hold it."""
+    own = quota_writes(uid, name, UNLIMITED, None, found)
+    holding = _holding(of_pod, found.target)
+    if not own or of_pod is None or holding is None or holding == of_pod:
+        return own
+    child = ChildGrowth(container_group(uid, name), holding - of_pod)
+    return [
+        Write(QUOTA_FILE, pod_group(uid), holding, f"CPU burst: holds `{name}`", WRITER, child=child),
+        *own,
+    ]
+
+
 def quota_writes(uid: str, name: str, current: int, pod_quota: int | None, found: QuotaStep) -> list[Write]:
     """The writes that bring a container to its quota: the pod's grows before the container's, and shrinks after it."""
     if found.target is None or found.target == current:
@@ -255,7 +264,8 @@ def quota_writes(uid: str, name: str, current: int, pod_quota: int | None, found
     if pod_quota is None or pod_quota <= 0:
         return own
     delta = found.target - current
-    parents = [Write(QUOTA_FILE, pod_group(uid), pod_quota + delta, reason, WRITER)]
+    parent = Write(QUOTA_FILE, pod_group(uid), pod_quota + delta, reason, WRITER)
+    parents = [replace(parent, child=ChildGrowth(container_group(uid, name), delta))]
     return parents + own if delta > 0 else own + parents
 
 
@@ -277,30 +287,35 @@ def saved_writes(pod: PodCPU, rules: BurstRules) -> list[Write]:
     """How much unused time the containers of a pod, and the pod, may save up.
 
     Kernels other than Alibaba's take no more than a group's quota, so that is what they get
-    (Documentation/scheduler/sched-bwc.rst): of quotas without bursts, which no later one is less than. A group that has no
-    quota yet gets nothing: the kernel takes no quota that is less than what may be saved up.
+    (Documentation/scheduler/sched-bwc.rst): of quotas without bursts, which no later one is less than. A group without
+    a quota gets nothing: the kernel would take anything there, and then no quota below it.
     """
     uid = str(pod.record["uid"])
-    bursts = {
-        name: saved_burst(one.limit, rules.burst) if rules.saves_up and one.quota != UNLIMITED else 0
+    wanted = {
+        name: saved_burst(one.limit, rules.burst) if rules.saves_up else 0
         for name, one in pod.containers.items()
     }
     reason = f"CPU burst: policy {rules.policy}"
-    least = {name: min(amount, max(pod.containers[name].base, 0)) for name, amount in bursts.items()}
-    writes = [
-        Write(BURST_FILE, container_group(uid, name), amount, reason, WRITER, otherwise=least[name])
-        for name, amount in bursts.items()
+    found = {
+        name: _within(amount, max(pod.containers[name].base, 0), pod.containers[name].quota)
+        for name, amount in wanted.items()
+    }
+    amounts, leasts = ([each[at] for each in found.values()] for at in (0, 1))
+    whole = _within(sum(amounts), sum(leasts), pod.quota)
+    groups = [(container_group(uid, name), each) for name, each in found.items()]
+    return [
+        Write(BURST_FILE, group, amount, reason, WRITER, otherwise=least)
+        for group, (amount, least) in [*groups, (pod_group(uid), whole)]
     ]
-    together = 0 if pod.quota == UNLIMITED else sum(bursts.values())
-    whole = Write(
-        BURST_FILE,
-        pod_group(uid),
-        together,
-        reason,
-        WRITER,
-        otherwise=min(together, sum(least.values())),
-    )
-    return [*writes, whole]
+
+
+def _within(wanted: int, base: int, quota: int | None) -> tuple[int, int]:
+    """What a group may save up, and what where the kernel takes no more than its quota, now and without bursts."""
+    if quota == UNLIMITED:
+        return 0, 0
+    least = min(wanted, base) if quota is None else min(wanted, base, quota)
+    # What a grown quota leaves room for would be in the way when it shrinks.
+    return (least if quota is not None and wanted <= quota else wanted), least
 
 
 def _over(rules: BurstRules, said: Json) -> BurstRules:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from koordpolicy.agent.plan import BEST_EFFORT, Group, Plan, Write, container_group, pod_group
+from koordpolicy.agent.plan import BEST_EFFORT, Group, Order, Plan, Write, container_group, pod_group
 from koordpolicy.agent.strategies.suppression import Suppression, SuppressionAction
 from koordpolicy.agent.strategies.suppression_plan import SuppressionPlan
+from koordpolicy.algorithms.container_resources import UNLIMITED
 from koordpolicy.algorithms.cpuset import Reach
 
 WRITER: Final = "cpu-suppress"
@@ -31,7 +32,9 @@ def suppression_writes(
         for group in _reached(one.reach, pods)
     ]
     if plan.quota is not None:
-        writes.append(Write(QUOTA_FILE, BEST_EFFORT, plan.quota, reason, WRITER))
+        # Kernels of version 1 take no share smaller than a child's, which hooks may free in the same round.
+        order = Order.AS_LISTED if plan.quota == UNLIMITED else Order.LAST
+        writes.append(Write(QUOTA_FILE, BEST_EFFORT, plan.quota, reason, WRITER, order))
     held = decision.outcome is SuppressionAction.SUPPRESS
     return Plan(tuple(writes), notes=() if held or not because else (because,))
 

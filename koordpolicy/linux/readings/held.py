@@ -59,18 +59,18 @@ class HeldFiles:
             except NoSuchFile:  # its group has ended; another may have its name by now
                 del self._held[key]
                 held.file.close()
-        missing = name, "no mounted version of cgroups has this file", 0  # as in `value.read_located`
+        missing = None  # as in `value.read_located`
         for place in self._hierarchy.located(name, target):
             try:
                 file = self._root.hold(place.path)
             except NoSuchFile as error:
-                missing = error.path, error.problem, error.number
+                missing = missing or (error.path, error.problem, error.number)
                 continue
             said, kept = self._first(file)
             if kept:
                 self._held[key] = _Held(place, file, self._round)
             return place, said
-        raise NoSuchFile(*missing)
+        raise NoSuchFile(*missing or (name, "no mounted version of cgroups has this file", 0))
 
     def number(self, name: str, target: str = "") -> int:
         """The number that a file of the table holds, in the table's unit. Raises `KernelFileError`."""

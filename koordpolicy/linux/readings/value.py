@@ -14,13 +14,13 @@ def read_located(
     Raises `NoSuchFile` where it is in none of the places where it could be.
     """
     # What an error says is kept, not the error: with its traceback it would hold itself until garbage is looked for.
-    missing = name, "no mounted version of cgroups has this file", 0
+    missing = None
     for place in hierarchy.located(name, target):
         try:
             return place, root.read(place.path)
         except NoSuchFile as error:
-            missing = error.path, error.problem, error.number
-    raise NoSuchFile(*missing)
+            missing = missing or (error.path, error.problem, error.number)  # the likeliest place is named
+    raise NoSuchFile(*missing or (name, "no mounted version of cgroups has this file", 0))
 
 
 def read_value(root: KernelRoot, hierarchy: Hierarchy, name: str, target: str = "") -> FileValue:

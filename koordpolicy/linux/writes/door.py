@@ -3,7 +3,7 @@
 import errno
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from koordpolicy.linux.cgroups.hierarchy import Hierarchy, LocatedFile
@@ -14,7 +14,7 @@ from koordpolicy.linux.root import KernelRoot
 from koordpolicy.linux.writes.audit import WriteLog
 from koordpolicy.linux.writes.journal import Original, UndoJournal
 from koordpolicy.linux.writes.merge import Meeting, meeting
-from koordpolicy.linux.writes.write import ARRIVED, FileOutcome, FileWrite, FileWriteResult
+from koordpolicy.linux.writes.write import ARRIVED, CHANGED, FileOutcome, FileWrite, FileWriteResult
 
 _TRANSIENT: Final = frozenset({errno.EBUSY, errno.EAGAIN, errno.EINTR})
 _MOST_DOUBLINGS: Final = 32
@@ -58,6 +58,8 @@ class _KnownFile:
     retry_at: int = 0
     untaken: str = ""
     """The text that the kernel did not take, where something else was written instead."""
+    held: str = ""
+    """What the file said after the write, where that was something else."""
 
 
 class KernelDoor:
@@ -112,6 +114,28 @@ class KernelDoor:
             for index, one in left[depth]:
                 ends[depth, index] = self._write(one)
         return tuple(ends[depth, index] for depth, level in enumerate(levels) for index in range(len(level)))
+
+    def write_with_parent(
+        self, child: FileWrite, parent: FileWrite, *, parent_first: bool
+    ) -> tuple[FileWriteResult, FileWriteResult]:
+        # Both follow from what the files said a moment ago: what is remembered of them does not count.
+        if not parent_first:
+            made = self._write(child, looks=True)
+            changed = made.outcome in CHANGED
+            return made, self._write(parent, looks=True) if changed else _waiting(parent, child)
+        if self._is_delayed(child):
+            return self._write(child), _waiting(parent, child)
+        above, made = self._write(parent, looks=True), self._write(child, looks=True)
+        if made.outcome in CHANGED or above.outcome is not FileOutcome.WRITTEN or above.before is None:
+            return made, above
+        found = self._admit(parent)
+        if isinstance(found, FileWriteResult):
+            return made, above
+        place, key, _text = found
+        original = place.entry.form.before(parent.value, above.before)
+        if original is not None:
+            above = replace(self._put(parent, place, key, original), problem=_waiting(parent, child).problem)
+        return made, replace(above, outcome=FileOutcome.DELAYED)
 
     def restore(self) -> int:
         """Know what the process before has written and not undone, so that `undo` gives it back; how many files that are."""
@@ -187,20 +211,28 @@ class KernelDoor:
         admitted = self._admitted.get(result.write)
         return "" if admitted is None else admitted[1][1]
 
-    def _write(self, write: FileWrite) -> FileWriteResult:
+    def _write(self, write: FileWrite, *, looks: bool = False) -> FileWriteResult:
+        """Make a write; with `looks` the file is looked at, whatever is remembered of it."""
         found = self._admit(write)
         if isinstance(found, FileWriteResult):
             return found
         place, key, text = found
         known = self._known.get(key)
         fresh = known is not None and not place.file.appends and self._is_fresh(known)
-        if known is not None and fresh and known.text == text:
-            return FileWriteResult(write, FileOutcome.REMEMBERED, place.path)
+        same = known is not None and known.text == text and known.write.otherwise == write.otherwise
+        if known is not None and fresh and same and not looks:
+            return FileWriteResult(write, FileOutcome.REMEMBERED, place.path, held=known.held)
         if known is not None and known.refused == text and self._clock() < known.retry_at:
             return FileWriteResult(
                 write, FileOutcome.DELAYED, place.path, problem="refused by the kernel lately"
             )
         return self._put(write, place, key, text)
+
+    def _is_delayed(self, write: FileWrite) -> bool:
+        found = self._admit(write)
+        known = None if isinstance(found, FileWriteResult) else self._known.get(found[1])
+        refused = known is not None and not isinstance(found, FileWriteResult) and known.refused == found[2]
+        return known is not None and refused and self._clock() < known.retry_at
 
     def _meet(self, write: FileWrite) -> FileWriteResult | None:
         """The first half of a leveled write, on the way down; None where its second half is to come."""
@@ -268,13 +300,15 @@ class KernelDoor:
             return FileWriteResult(write, FileOutcome.UNSUPPORTED, place.path, problem=missing[1])
         try:
             before = self._root.read(place.path)
-            if _says(place, write, before, text) or self._says_otherwise(write, place, key, (before, text)):
-                self._remember(key, write, place, text)
-                return FileWriteResult(write, FileOutcome.EQUAL, place.path, before)
+            otherwise = self._says_otherwise(write, place, key, (before, text))
+            if otherwise or _says(place, write, before, text):
+                known = self._remember(key, write, place, text)
+                known.held = before.strip() if otherwise else ""
+                return FileWriteResult(write, FileOutcome.EQUAL, place.path, before, held=known.held)
             if self._plan_only:
                 return FileWriteResult(write, FileOutcome.PLANNED, place.path, before)
             self._note(write, place, key, before)
-            other = self._try_either(write, place, text)
+            other = self._try_either(write, place, text, before)
         except NoSuchFile as error:
             self._known.pop(key, None)
             self._miss(write.target, place.path, error.problem)
@@ -286,9 +320,25 @@ class KernelDoor:
             return self._failed(write, place, key, text, (before, error.problem))
         known = self._remember(key, write, place, text)
         known.untaken = text if other else ""
+        known.held = self._held(write, place, text)
+        if other and write.otherwise is not None and place.entry.form.same(write.otherwise, before):
+            return FileWriteResult(write, FileOutcome.EQUAL, place.path, before, held=known.held)
         if known.original is None:
             known.original = place.entry.form.before(write.value, before)
-        return self._told(write, FileOutcome.WRITTEN, place.path, other or text, (before, ""))
+        result = self._told(write, FileOutcome.WRITTEN, place.path, known.held or other or text, (before, ""))
+        return replace(result, held=known.held)
+
+    def _held(self, write: FileWrite, place: LocatedFile, text: str) -> str:
+        """What the kernel holds after a write where that is something else: it rounds, and keeps within bounds."""
+        if place.file.appends:
+            return ""
+        try:
+            content = self._root.read(place.path)
+        except KernelFileError:
+            return ""
+        if _says(place, write, content, text):
+            return ""
+        return place.entry.form.before(write.value, content) or content.strip()
 
     def _miss(self, target: str, path: str, problem: str) -> None:
         """Remember that a group is there without this file; a group that is not there may be at any moment."""
@@ -323,8 +373,11 @@ class KernelDoor:
             and place.entry.form.same(write.otherwise, before)
         )
 
-    def _try_either(self, write: FileWrite, place: LocatedFile, text: str) -> str:
-        """Write the text, or what is to be written where the kernel does not take it; that then, else empty."""
+    def _try_either(self, write: FileWrite, place: LocatedFile, text: str, before: str) -> str:
+        """Write the text, or what is to be written where the kernel does not take it; that then, else empty.
+
+        What the file said `before` need not be written again.
+        """
         try:
             self._try(place.path, text)
         except KernelFileError as error:
@@ -333,7 +386,8 @@ class KernelDoor:
             other = place.entry.form.render(write.otherwise)
             if other == text:
                 raise
-            self._try(place.path, other)
+            if not place.entry.form.same(write.otherwise, before):
+                self._try(place.path, other)
             return other
         return ""
 
@@ -396,6 +450,11 @@ def _says(place: LocatedFile, write: FileWrite, content: str, text: str) -> bool
     if form.render(write.value) == text:
         return form.same(write.value, content)
     return form.before(write.value, content) == text
+
+
+def _waiting(parent: FileWrite, child: FileWrite) -> FileWriteResult:
+    problem = f"it waits for that of {child.target}"
+    return FileWriteResult(parent, FileOutcome.DELAYED, problem=problem)
 
 
 def _target_problem(place: FilePlace, target: str) -> str | None:

@@ -50,13 +50,16 @@ class FileOutcome(StrEnum):
 ARRIVED = frozenset({FileOutcome.WRITTEN, FileOutcome.EQUAL, FileOutcome.REMEMBERED, FileOutcome.PLANNED})
 """Outcomes after which the file is as wanted, as far as is known."""
 
+CHANGED = frozenset({FileOutcome.WRITTEN, FileOutcome.PLANNED})
+"""Outcomes after which the file says something else than before, or would."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileWriteResult:
     """What became of a write.
 
     `path` is the file, "" where there is none; `before` what it said when it was looked at; `problem` a phrase,
-    empty where the file is as wanted.
+    empty where the file is as wanted; `held` what the kernel holds where that is not what it was told, else empty.
     """
 
     write: FileWrite
@@ -64,6 +67,7 @@ class FileWriteResult:
     path: str = ""
     before: str | None = None
     problem: str = ""
+    held: str = ""
 
 
 class WriteDoor(Protocol):
@@ -81,6 +85,16 @@ class WriteDoor(Protocol):
 
         First from the top down by the files' merge rules, then from the bottom up what is to be in the end. There is a
         result for each write, in the order given, of its end.
+        """
+        ...
+
+    def write_with_parent(
+        self, child: FileWrite, parent: FileWrite, *, parent_first: bool
+    ) -> tuple[FileWriteResult, FileWriteResult]:
+        """Make a child's write, and one of its parent that has no other reason: the results of both, the child's first.
+
+        With `parent_first` the parent makes room beforehand, and gets back what it said where the child does not change; it is
+        left alone while that is delayed. Else it follows a child that changed.
         """
         ...
 
