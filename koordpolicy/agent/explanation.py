@@ -2,16 +2,19 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from koordpolicy.agent.agent import NodeAgent
 from koordpolicy.agent.explanation_rules import rules_behind
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.strategies.cache_isolation import SCHEMATA
-from koordpolicy.agent.strategies.network_isolation import TRAFFIC
+from koordpolicy.agent.strategies.network_isolation import TERWAY_NODE, TERWAY_PODS, TRAFFIC
 from koordpolicy.linux.files.kernel_file import FileWriter
-from koordpolicy.linux.writes.write import FileWriteResult
+from koordpolicy.linux.writes.traffic_shaping import NONE
+from koordpolicy.linux.writes.write import FileOutcome, FileWriteResult
 from koordpolicy.model.cpuset import cpuset_text
+
+_NOTHING_DONE: Final = frozenset({FileOutcome.EQUAL, FileOutcome.REMEMBERED, FileOutcome.UNSUPPORTED})
 
 
 def node_explanation(agent: NodeAgent, frame: NodeFrame) -> dict[str, Any]:
@@ -33,6 +36,7 @@ def node_explanation(agent: NodeAgent, frame: NodeFrame) -> dict[str, Any]:
             _file(frame, kind, result)
             for kind, results in agent.doing.results.items()
             for result in _last_of_each(results)
+            if not _about_nothing(result)
         ],
         "evictions": [
             {"pod": f"{one.namespace}/{one.name}", "strategy": one.strategy, "reason": one.reason}
@@ -42,6 +46,12 @@ def node_explanation(agent: NodeAgent, frame: NodeFrame) -> dict[str, Any]:
         "notes": list(agent.doing.notes),
         "troubles": agent.status()["troubles"],
     }
+
+
+def _about_nothing(result: FileWriteResult) -> bool:
+    """Whether nothing is wanted of a network, and nothing was there: neither Terway nor classes of `tc` are in use."""
+    wanted = {TRAFFIC: NONE, TERWAY_PODS: "", TERWAY_NODE: ""}.get(result.write.file)
+    return result.write.value == wanted and result.outcome in _NOTHING_DONE
 
 
 def _file(frame: NodeFrame, kind: str, result: FileWriteResult) -> dict[str, Any]:

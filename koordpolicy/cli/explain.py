@@ -5,7 +5,7 @@ admission makes of a pod.
 import argparse
 import re
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from koordpolicy.cli.at_flag import moment_of
 from koordpolicy.cli.bundle import graph_of
@@ -27,6 +27,11 @@ from koordpolicy.graph.graph import UnknownDecision
 from koordpolicy.graph.notation import written
 from koordpolicy.graph.reads import fact_type
 from koordpolicy.language.cel.values import Timestamp
+
+_OF_KERNELS: Final = """
+
+What the kernel of a node is told, and by which rules, its agent says: `koordpolicy
+explain node --agent [URL]`, or `--record FILE` of a saved record."""
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -65,7 +70,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if arguments.given is None:
         declared = describe_declaration(what, terminal.width)
         if declared is not None:
-            _show({"name": what}, declared, arguments, terminal)
+            _show({"name": what}, declared + (_OF_KERNELS if what == "node" else ""), arguments, terminal)
             return OK
     graph = graph_of(arguments.policies, arguments.compiler).at(moment_of(arguments.at))
     try:

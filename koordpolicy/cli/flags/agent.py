@@ -142,7 +142,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "--audit-size",
         metavar="SIZE",
         default="16Mi",
-        help="put the file aside before it grows larger, and keep as much in memory for GET /events (16Mi)",
+        help="put the file aside before it grows larger, and keep as much in memory for GET /events, of which `size` "
+        "(1 to 2048 events; 256) and `pageToken` of the page before choose a part (16Mi)",
     )
 
 

@@ -16,7 +16,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         help="a diagnostic code (KP204), a decision (Overcommit/batch.cpu), what a document is about "
-        "(Overcommit/batch), a kind, a fact (node.usage.prod.cpu), a function, or `pod`, `gang` or `quota` with the name of one",
+        "(Overcommit/batch), a kind, a fact (node.usage.prod.cpu), a function, `pod`, `gang` or `quota` with the name of one, "
+        "or `node` with --agent or --record",
     )
     _add_pod(parser)
     _add_node(parser)

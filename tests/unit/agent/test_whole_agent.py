@@ -313,6 +313,7 @@ def test_a_dry_run_names_all_that_would_be_done_and_does_none_of_it() -> None:
         ("system", "min_free_kbytes", "planned"),
         ("group-identity", "cpu.idle", "planned"),
     } <= told, told
+    assert not {"pod.json", "global_bps_config"} & {file for _strategy, file, _outcome in told}  # no Terway
     # Each line of a file that is written line by line is told of, and what stands behind it.
     lines = {
         str(one["wanted"]).partition(":")[0]: one for one in record["files"] if "schemata" in one["file"]

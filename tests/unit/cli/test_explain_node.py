@@ -102,6 +102,24 @@ def test_a_saved_record_and_an_agent_tell_the_same_in_80_columns(agent: str, tmp
         assert (code, json.loads(told)) == (0, RECORD)
 
 
+def test_what_the_kernel_holds_is_told_and_what_was_asked_for(tmp_path: Path) -> None:
+    saved = tmp_path / "node.json"
+    clamped = {**RECORD["files"][0], "now": "0", "wanted": 1_000_000, "held": "100000", "outcome": "written"}
+    saved.write_text(json.dumps({**RECORD, "files": [clamped, {**RECORD["files"][1], "held": None}]}))
+    code, page, _ = explain("node", "--record", str(saved))
+    assert code == 0
+    assert "cpu.shares = 100000 (written)\n    asked    1000000" in page
+    assert "min_free_kbytes = 67584\n    because" in page
+
+
+def test_the_fact_hints_at_the_kernel() -> None:
+    code, page, _ = explain("node")
+    assert code == 0
+    assert "node --agent [URL]`, or `--record FILE`" in page
+    code, page, _ = explain("node.usage")
+    assert "--agent" not in page
+
+
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
