@@ -161,8 +161,9 @@ class CarryingOut:
         """In the log and by an Event, of what fails again and again; what nobody wants any more is forgotten."""
         for one in self.failing.heard(results, frame.monotonic):
             LOG.warning("%s", one.words)
-            about = regarding(one, frame.pods, self.node)
-            self.recorder.record(about, FAILED, one.words, type="Warning", action="Write")
+            if not self.dry_run:
+                about = regarding(one, frame.pods, self.node)
+                self.recorder.record(about, FAILED, one.words, type="Warning", action="Write")
         if self.failing:
             paths = frame.kernel.groups(frame.pods)
             wanted = {(one.file, one.group) for plan in self.plans.values() for one in plan.writes}

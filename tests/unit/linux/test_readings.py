@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -21,6 +22,7 @@ from koordpolicy.linux.readings.group_usage import (
     read_memory_by_node,
     read_throttling,
 )
+from koordpolicy.linux.readings.held import HeldFiles
 from koordpolicy.linux.readings.pressure import PressureResource, read_group_pressure, read_node_pressure
 from koordpolicy.linux.readings.processes import (
     read_cpu_ticks,
@@ -252,3 +254,17 @@ def test_numbers_are_picked_wherever_they_stand() -> None:
         (b"b 9\nd 10", [9, 10]),
     ):
         assert picker.pick(content) == numbers
+
+
+def test_a_file_that_is_in_no_version_is_named_where_it_is_likeliest() -> None:
+    """Where both versions are mounted, the names of version 2 say nothing to who runs version 1."""
+    root = FakeRoot(CgroupVersion.V1)
+    both = replace(discover_hierarchy(root), v2="unified")
+    assert len(both.located("memory.stat", "gone")) == 2
+    for read in (
+        lambda: read_group_memory(root, both, "gone"),
+        lambda: HeldFiles(root, both, 10).located("memory.stat", "gone"),
+    ):
+        with pytest.raises(NoSuchFile) as raised:
+            read()
+        assert raised.value.path == f"{both.directory('memory', 'gone')}/memory.stat"

@@ -72,3 +72,8 @@ def test_this_machine() -> None:
     assert [one.parent for one in read_disciplines("lo")] == ["root"]
     with pytest.raises(KernelFileError, match="tc "):
         read_disciplines("nothing")
+
+
+def test_what_tc_prints_may_be_nested_without_end() -> None:
+    with pytest.raises(Malformed):
+        read_classes("eth0", lambda _arguments: "[" * 200_000)

@@ -124,3 +124,11 @@ def test_a_watch_reports_errors_as_events() -> None:
 )
 def test_any_answer_is_some_error(code: int, body: bytes, header: str) -> None:
     assert refusal(code, body, header).message
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" * 200_000, b'{"details":{"causes":' + b"[" * 200_000, b'{"message":"\xff"}']
+)
+def test_answers_that_are_nested_without_end_or_no_text_are_told_of(body: bytes) -> None:
+    assert isinstance(refusal(500, body), KubeError)
+    assert isinstance(failed_watch(b'{"object":' + body), Unreachable)
