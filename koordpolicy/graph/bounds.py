@@ -211,6 +211,9 @@ RANGES: tuple[Range, ...] = (
     _time("QuotaTree", "admission.timeout", "every pod would be refused"),
     _time("QuotaTree", "admission.retryJitter", "no pause is shorter than none", low_fits=True),
     _time("QuotaTree", "admission.longestJitter", "no pause is shorter than none", low_fits=True),
+    _time("QuotaTree", "revocation.after", "no time is shorter than none", low_fits=True),
+    _time("QuotaTree", "revocation.every", "quotas would be looked at all the time"),
+    _time("QuotaTree", "reporting.every", "no pause is shorter than none", low_fits=True),
     _time("ProfileReconciliation", "interval", "the manager would do nothing else"),
     _time("ProfileReconciliation", "againAfter", "no time is shorter than none", low_fits=True),
     _time("QuotaProfile", "interval", "the manager would do nothing else"),
@@ -240,6 +243,7 @@ RANGES: tuple[Range, ...] = (
     _share("Rollout", "steps[*].canary.share", "it is a share of the nodes"),
     _time("Rollout", "steps[*].hold", "no time is shorter than none", low_fits=True),
     _time("Rollout", "guards[*].patience", "no time is shorter than none", low_fits=True),
+    _time("Rollout", "guards[*].knownWithin", "no time is shorter than none", low_fits=True),
     _time("Rollout", "every", "the guards would be looked at all the time"),
     *(
         one

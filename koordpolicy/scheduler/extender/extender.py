@@ -7,8 +7,8 @@ The scheduler's cache is kept from the cluster as ever, pods that kube-scheduler
 is not used. Answers are about nodes as the cache has them, whatever the call says of them. A node that the
 cache does not know yet is refused for now. All methods raise CycleProblem when the cycle itself fails.
 
-Scores keep their scale: 100 of 100 by all scores together is 10 of 10. So that they count in kube-scheduler's sum
-as they do in the profile's, the extender's `weight` there is the sum of the weights of the scores that are args.
+Scores keep their scale: 100 of 100 by all scores that have something to say of a pod is 10 of 10. So that they count in
+kube-scheduler's sum as they do in the profile's, the extender's `weight` there is the sum of the weights of those that speak of most pods.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,7 +60,7 @@ class Extender:
     def prioritize(self, args: ExtenderArgs) -> list[tuple[str, int]]:
         """A score of 0 to 10 for each node, in the order in which they were asked; 0 for one that is not known."""
         cycle, evaluation, rows = self._about(args)
-        weight = sum(one.weight for one in evaluation.scores)
+        weight = sum(one.weight for one in evaluation.scores if one.scores is not None)
         found: Mapping[str, int] = {}
         if rows and weight:
             order = np.array([*rows.values()], dtype=np.int64)

@@ -26,7 +26,8 @@ ANY = {
     "SchedulingProfile": "scores[*].value estimator.request load.filter.window",
     "CPUEviction": "byPriority.highestPriority byRequests.highestPriority",  # priorities are any whole number
     "MemoryEviction": "byPriority.highestPriority byRequests.highestPriority",
-    "QuotaTree": "defaults.sharedWeight admission.request admission.limit",  # ElasticQuotas take what is below nothing
+    "QuotaTree": "defaults.sharedWeight admission.request admission.limit quotas[*].min quotas[*].max quotas[*].weight "
+    "sharing.min sharing.max sharing.weight",  # ElasticQuotas take what is below nothing
     "GangScheduling": "minimum total network.multiples",  # a gang that needs nobody is always complete
     "QuotaProfile": "ratio min max",  # as in Koordinator, whose profiles take any
     "Amplification": "ratio minimum normalization.ratio normalization.minimum normalization.maximum "

@@ -59,9 +59,11 @@ def test_what_it_answers(case: dict[str, Any]) -> None:
 def test_every_twin_is_a_plugin_and_koordinators_are_none() -> None:
     assert any(plugin.of_kubernetes for plugin in PLUGINS.values())
     profile = restricted_to(OWN)(profile_of(policies(), PROFILE))
-    assert [step.name for step in profile.filters] == ["AmplifiedCPU", "LoadAwareScheduling"]
+    assert [step.name for step in profile.filters] == [
+        "ElasticQuota", "AmplifiedCPU", "LoadAwareScheduling", "NetworkTopology",
+    ]  # fmt: skip
     assert [step.name for step in profile.scores] == [
-        "LoadAwareScheduling", "NodeResourcesFitPlus", "ScarceResourceAvoidance",
+        "LoadAwareScheduling", "NodeResourcesFitPlus", "ScarceResourceAvoidance", "NetworkTopology",
     ]  # fmt: skip
 
 
