@@ -58,7 +58,7 @@ class PluginHost:
     @property
     def graph(self) -> RuleGraph:
         """What policy says now."""
-        return self._reservations.framework().graph
+        return self._reservations.graph
 
     @property
     def cache(self) -> ClusterCache:
@@ -78,24 +78,32 @@ class PluginHost:
         self._reservations.reconsider(self._reservations.names(self._plugin), pods)
 
 
+class _Part(NamedTuple):
+    """A filter whose plugin has something to say here, with the plugin's state and whom it `concerns` (None: every pod)."""
+
+    step: Step
+    plugin: Plugin
+    state: Any
+    concerns: Callable[[PodView], bool] | None
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The steps of a profile whose plugins have something to say here."""
+    """The filters of a profile, and those that have something to say here."""
 
     steps: tuple[Step, ...] = ()
-    reserving: tuple[tuple[Step, Plugin], ...] = ()
-    permitting: tuple[tuple[Step, Plugin], ...] = ()
+    reserving: tuple[_Part, ...] = ()
+    permitting: tuple[_Part, ...] = ()
     events: frozenset[Event] = frozenset()
 
     @classmethod
-    def of(cls, profile: Profile) -> "_Asked":
-        found = [(step, step.plugin) for step in profile.filters if step.plugin is not None]
-        permitting = tuple((step, one) for step, one in found if one.permit is not None)
+    def of(cls, profile: Profile, parts: Sequence[_Part]) -> "_Asked":
+        permitting = tuple(one for one in parts if one.plugin.permit is not None)
         return cls(
             profile.filters,
-            tuple((step, one) for step, one in found if one.reserve is not None),
+            tuple(one for one in parts if one.plugin.reserve is not None),
             permitting,
-            frozenset().union(*(one.helped_by for _, one in permitting)),
+            frozenset().union(*(one.plugin.helped_by for one in permitting)),
         )
 
 
@@ -115,29 +123,43 @@ class Reservations:
         self.reconsider = reconsider
         self.gate_events: frozenset[Event] = frozenset()
         """The events after which a gate may be open."""
-        self._states: list[tuple[Plugin, Any]] = []
+        self.graph: RuleGraph
+        """What policy says now; from `begin` on."""
+        self._states: dict[int, tuple[Plugin, Any]] = {}
+        """By the identity of the plugin, which is kept beside: hashing all that it may be takes longer than asking it."""
         self._asked = _Asked()
         self._ahead: tuple[Profile, _Asked] | None = None
-        self._adopting: tuple[tuple[str, Plugin], ...] = ()
-        self._gating: tuple[tuple[Step, Plugin], ...] = ()
+        self._adopting: tuple[_Part, ...] = ()
+        self._gating: tuple[_Part, ...] = ()
+        self._gating_again: tuple[_Part, ...] = ()
         self.jobs = JobPlugins(self._state)
-        self._settling: tuple[Plugin, ...] = ()
+        self._settling: tuple[_Part, ...] = ()
 
-    def begin(self, profile: Profile) -> None:
-        """Ask the plugins of a profile from now on."""
-        found = [(step, step.plugin) for step in profile.filters if step.plugin is not None]
-        self._asked = _Asked.of(profile)
-        self._gating = tuple((step, one) for step, one in found if one.gate is not None)
+    def begin(self, profile: Profile, graph: RuleGraph) -> None:
+        """Ask the plugins of a profile from now on, by what a graph says."""
+        self.graph = graph
+        parts = self._parts(profile)
+        self._asked = _Asked.of(profile, parts)
+        self._gating = tuple(one for one in parts if one.plugin.gate is not None)
+        self._gating_again = tuple(one for one in self._gating if one.plugin.settle is not None)
         self.gate_events = frozenset().union(
-            *(one.helped_by for _, one in self._gating if one.settle is None)
+            *(one.plugin.helped_by for one in self._gating if one.plugin.settle is None)
         )
-        self._settling = tuple(one for _, one in found if one.settle is not None)
-        self._adopting = tuple((step.name, one) for step, one in found if one.adopt is not None)
+        self._settling = tuple(one for one in parts if one.plugin.settle is not None)
+        self._adopting = tuple(one for one in parts if one.plugin.adopt is not None)
         self.jobs.begin(profile)
 
     def go_along(self, profile: Profile | None) -> None:
         """Ask those of another profile about the pods that it places; None for no more."""
-        self._ahead = None if profile is None else (profile, _Asked.of(profile))
+        self._ahead = None if profile is None else (profile, _Asked.of(profile, self._parts(profile)))
+
+    def _parts(self, profile: Profile) -> Sequence[_Part]:
+        return [
+            _Part(step, one, state := self._state(one), _concerns(one, state))
+            for step in profile.filters
+            if (one := step.plugin) is not None
+            and (one.gate or one.reserve or one.permit or one.adopt or one.settle)
+        ]
 
     @property
     def events(self) -> frozenset[Event]:
@@ -161,27 +183,25 @@ class Reservations:
         `again` means those alone that may be closed for it by the time that it is taken from the queue.
         """
         try:
-            return any(self._concerns(plugin, view) for _, plugin in self._gates(again))
+            for part in self._gating_again if again else self._gating:
+                if part.concerns is None or part.concerns(view):
+                    return True
         except Exception:  # noqa: BLE001  # `gate` says what is wrong, and with which filter
             return True
+        return False
 
     def settle(self) -> None:
         """Let plugins see to whom they keep waiting."""
-        for plugin in self._settling:
-            assert plugin.settle is not None
-            plugin.settle(self._state(plugin))
-
-    def _gates(self, again: bool) -> tuple[tuple[Step, Plugin], ...]:
-        if not again or not self._gating:
-            return self._gating
-        return tuple((step, one) for step, one in self._gating if one.settle is not None)
+        for part in self._settling:
+            assert part.plugin.settle is not None
+            part.plugin.settle(part.state)
 
     def gate(self, cycle: Cycle, *, again: bool = False) -> Refusals | None:
         """Whose gate is closed for a pod, if any. Raises CycleProblem."""
-        for step, plugin in self._concerned(cycle, self._gates(again)):
+        for step, plugin, state, _ in _concerned(cycle, self._gating_again if again else self._gating):
             assert plugin.gate is not None
             try:
-                said = plugin.gate(self._state(plugin), cycle.view, step.values(cycle.records))
+                said = plugin.gate(state, cycle.view, step.values(cycle.records))
             except Exception as problem:
                 raise CycleProblem.of(problem, step) from problem
             if said is not None:
@@ -196,12 +216,11 @@ class Reservations:
         What was taken before a refusal or an error stands in the account.
         """
         nodes: NodeView | None = None
-        for step, plugin in self._concerned(cycle, self._of(cycle).reserving):
+        for step, plugin, state, _ in _concerned(cycle, self._of(cycle).reserving):
             if nodes is None:
                 nodes = NodeView(table, np.array([table.index(account.node)]), cycle.state)
             assert plugin.reserve is not None
             try:
-                state = self._state(plugin)
                 found = plugin.reserve(state, cycle.view, nodes, step.values(cycle.records))
             except Exception as problem:
                 raise CycleProblem.of(problem, step) from problem
@@ -214,13 +233,12 @@ class Reservations:
     def adopt(self, account: Account) -> None:
         """Take what a pod that is on its node already holds there, but for what is claimed. Raises what plugins raise."""
         known, view = {claim.owner for claim in account.claims}, account.view
-        for name, plugin in self._adopting:
-            if name not in known and self._concerns(plugin, view):
+        for step, plugin, state, concerns in self._adopting:
+            if step.name not in known and (concerns is None or concerns(view)):
                 assert plugin.adopt is not None
-                state = self._state(plugin)
                 found = plugin.adopt(state, view, account.node)
                 if found is not None:
-                    self._ledger.claim(account, _claim(name, plugin, state, found))
+                    self._ledger.claim(account, _claim(step.name, plugin, state, found))
 
     @property
     def adopts(self) -> bool:
@@ -238,14 +256,12 @@ class Reservations:
         if not permitting and not account.permits:
             return PermitAnswer()
         until = account.until if account.stage == Stage.WAITING else None
-        for step, plugin in self._concerned(cycle, permitting):
+        for step, plugin, state, _ in _concerned(cycle, permitting):
             if names is not None and (step.name not in names or step.name not in account.permits):
                 continue
             assert plugin.permit is not None
             try:
-                said = plugin.permit(
-                    self._state(plugin), cycle.view, account.node, step.values(cycle.records)
-                )
+                said = plugin.permit(state, cycle.view, account.node, step.values(cycle.records))
             except Exception as problem:
                 raise CycleProblem.of(problem, step) from problem
             if isinstance(said, Refusal):
@@ -255,8 +271,9 @@ class Reservations:
                 until = said.until if until is None else min(until, said.until)
             else:
                 self._ledger.permit(account, step.name, None)
-        for name in account.permits.keys() - {step.name for step, _ in permitting}:
-            self._ledger.permit(account, name, None)  # another revision has no such filter
+        if account.permits:
+            for name in account.permits.keys() - {one.step.name for one in permitting}:
+                self._ledger.permit(account, name, None)  # another revision has no such filter
         return PermitAnswer(until=until if account.permits else None)
 
     # --- states -----------------------------------------------------------------------------------
@@ -270,31 +287,36 @@ class Reservations:
         }
         return {name: one for name, one in shown.items() if one is not None}
 
-    def _concerned(self, cycle: Cycle, steps: Sequence[tuple[Step, Plugin]]) -> list[tuple[Step, Plugin]]:
-        """Those of the steps that a pod concerns. Raises CycleProblem."""
-        found = []
-        for step, plugin in steps:
-            try:
-                if self._concerns(plugin, cycle.view) and step.enabled.value(cycle.records) is not False:
-                    found.append((step, plugin))
-            except Exception as problem:
-                raise CycleProblem.of(problem, step) from problem
-        return found
-
-    def _concerns(self, plugin: Plugin, view: PodView) -> bool:
-        if plugin.concerns is not None and not plugin.concerns(view):
-            return False
-        return plugin.concerned is None or plugin.concerned(self._state(plugin), view)
-
     def _state(self, plugin: Plugin) -> Any:
-        if plugin.state is None:
-            return None
-        for one, state in self._states:
-            if one is plugin:
-                return state
-        made = plugin.state(PluginHost(self, plugin))
-        self._states.append((plugin, made))
-        return made
+        known = self._states.get(id(plugin))
+        if known is None:
+            made = None if plugin.state is None else plugin.state(PluginHost(self, plugin))
+            known = self._states[id(plugin)] = plugin, made
+        return known[1]
+
+
+def _concerns(plugin: Plugin, state: Any) -> Callable[[PodView], bool] | None:
+    """Of which pods a plugin is asked at all; None for all."""
+    by_pod, by_state = plugin.concerns, plugin.concerned
+    if by_state is None:
+        return by_pod
+    asked = partial(by_state, state)
+    return asked if by_pod is None else lambda view: by_pod(view) and asked(view)
+
+
+def _concerned(cycle: Cycle, parts: Sequence[_Part]) -> list[_Part]:
+    """Those that a pod concerns. Raises CycleProblem."""
+    found = []
+    for part in parts:
+        step, concerns = part.step, part.concerns
+        try:
+            if (concerns is None or concerns(cycle.view)) and (
+                step.always or step.enabled.value(cycle.records) is not False
+            ):
+                found.append(part)
+        except Exception as problem:
+            raise CycleProblem.of(problem, step) from problem
+    return found
 
 
 def _claim(name: str, plugin: Plugin, state: Any, data: object) -> Claim:

@@ -429,19 +429,22 @@ class Scheduler:
         ended = self._binding.next()
         if ended is not None:
             return ended
-        jobs = self._binding.jobs
-        to_ask = self._binding.to_ask
-        view = self._next_together() if jobs.present else None
-        if view is None:
-            if self._binding.to_ask > to_ask and (ended := self._binding.next()) is not None:
+        jobs, view = self._binding.jobs, None
+        if jobs.present and jobs.open():
+            to_ask = self._binding.to_ask
+            view = self._next_together()
+            if view is None and self._binding.to_ask > to_ask and (ended := self._binding.next()) is not None:
                 return ended  # a round is over, and those who waited give their nodes back first
+        if view is None:
             view = self._waitlist.next()
             if view is None:
                 return None
             if self._binding.gate(view, again=True):
                 return self._binding.next() or (self._waitlist.last[view.pod.key], view.pod)
         decision = self._decide(view)
-        while jobs.present and jobs.at_once() and (other := self._next_together()) is not None:
+        while (
+            jobs.present and jobs.open() and jobs.at_once() and (other := self._next_together()) is not None
+        ):
             if not self.awaits_permit(found := self._decide(other)):
                 self._binding.told(found, other.pod)
         return decision, view.pod
@@ -476,7 +479,7 @@ class Scheduler:
         """A decision on a pod that has left the queue, and what follows from it."""
         framework = self._framework_of(view.pod)
         cycle, jobs = framework.cycle(view), self._binding.jobs
-        kept_back = jobs.begin_cycle(cycle, len(self.cache)) if jobs.present else None
+        kept_back = jobs.begin_cycle(cycle, self.cache) if jobs.present else None
         evaluation, decision = (
             framework.decided(cycle) if kept_back is None else framework.kept_back(view, kept_back)
         )

@@ -68,6 +68,8 @@ def evaluate(
             if known is not None and step.settled(changed):
                 scores[at] = known.scores[at]
                 continue
+            if step.speaks_by_key and step.place not in keys:
+                continue
             weight = step.fixed_weight
             if weight is None:
                 weight = step.weighs(records)

@@ -23,6 +23,7 @@ COSCHEDULING: Final = Plugin(
         came=Gangs.came,
         went=Gangs.went,
         heard=Gangs.heard,
+        open=Gangs.open,
         next=Gangs.next,
         begin=Gangs.begin,
         failed=Gangs.failed,

@@ -68,6 +68,9 @@ class Gangs:
 
     def concerned(self, view: PodView) -> bool:
         """Whether a pod is in a gang."""
+        known = view.__dict__.get(_KEPT)
+        if known is not None and known[0] is self._policy and self._policy.graph is self._host.graph:
+            return bool(known[1])  # asked several times of each pod
         return bool(self._name_of(view))
 
     def came(self, view: PodView, node: str) -> None:
@@ -226,6 +229,10 @@ class Gangs:
             self.came(view, "")
         why = self.book.may_enter(key)
         return None if why is None else Refusal(self._text(why, key))
+
+    def open(self) -> bool:
+        """Whether a round is open, or a gang bound in part."""
+        return self.book.round is not None or bool(self._unfinished)
 
     def next(self, may: Callable[[PodKey], bool], due: Callable[[PodKey], bool]) -> PodKey | None:
         """Who is tried before the queue's first."""

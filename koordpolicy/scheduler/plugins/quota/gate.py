@@ -51,8 +51,10 @@ class QuotaGate:
 
     def settle(self) -> None:
         """Have those tried again, the most important first, who are within their quotas by now."""
+        if not self._places:
+            return
         quotas = self._quotas
-        if not self._places or quotas.freed == self._seen:
+        if quotas.freed == self._seen:
             return
         self._seen = quotas.freed
         woken = [key for name in list(self._waiting) for key in list(self._fitting(quotas, name))]

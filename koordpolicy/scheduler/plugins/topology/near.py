@@ -19,8 +19,7 @@ _ORDER: Final = "order"
 
 def near_others(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
     """The pod's group; None without one, and where no network is known."""
-    group = pod.network_group
-    return group if group and state.network.topology is not None else None
+    return None if state.network.topology is None else pod.network_group or None
 
 
 def nearness_rank(pod: PodView, nodes: NodeView, rows: Rows, parameters: Parameters) -> Scores | None:
