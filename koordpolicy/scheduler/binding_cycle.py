@@ -63,7 +63,7 @@ class BindingCycles:
         """Go on by a profile from now on; who waits for a permit is asked about again."""
         self._framework = framework
         self.go_along(None)
-        self._reservations.begin(framework.profile, framework.graph)
+        self._reservations.begin(framework)
         self._reconsider((), ())
 
     def go_along(self, framework: Framework | None) -> None:

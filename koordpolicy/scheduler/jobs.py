@@ -39,6 +39,8 @@ class JobPlugins:
         )
         self._opens = tuple(partial(jobs.open, state) for _, jobs, state in self._steps)
         self.present = bool(self._steps)
+        for _, jobs, state in self._steps:
+            jobs.renewed(state)
 
     def names(self) -> frozenset[str]:
         """Their filters."""

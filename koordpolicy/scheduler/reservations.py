@@ -53,7 +53,7 @@ class PluginHost:
     @property
     def cluster(self) -> ClusterState:
         """What there is in the cluster beside nodes, as it is now."""
-        return self._reservations.framework().cache.state
+        return self._reservations.cluster
 
     @property
     def graph(self) -> RuleGraph:
@@ -124,7 +124,8 @@ class Reservations:
         self.gate_events: frozenset[Event] = frozenset()
         """The events after which a gate may be open."""
         self.graph: RuleGraph
-        """What policy says now; from `begin` on."""
+        self.cluster: ClusterState
+        """What policy says, and what there is beside nodes; from `begin` on."""
         self._states: dict[int, tuple[Plugin, Any]] = {}
         """By the identity of the plugin, which is kept beside: hashing all that it may be takes longer than asking it."""
         self._asked = _Asked()
@@ -135,9 +136,9 @@ class Reservations:
         self.jobs = JobPlugins(self._state)
         self._settling: tuple[_Part, ...] = ()
 
-    def begin(self, profile: Profile, graph: RuleGraph) -> None:
-        """Ask the plugins of a profile from now on, by what a graph says."""
-        self.graph = graph
+    def begin(self, framework: Framework) -> None:
+        """Ask the plugins of its profile from now on."""
+        self.graph, self.cluster, profile = framework.graph, framework.cache.state, framework.profile
         parts = self._parts(profile)
         self._asked = _Asked.of(profile, parts)
         self._gating = tuple(one for one in parts if one.plugin.gate is not None)

@@ -181,7 +181,7 @@ class Jobs:
     """What a plugin does for pods that go together. All get its state first.
 
     `came` hears of pods that are there or have changed, with their node (empty for none), `went` of those that are gone, `heard`
-    that an object has changed that jobs are declared by. `open` says whether there may be anybody whom `next` names. `next` says who is tried before the queue's first: of those that may be
+    that an object has changed that jobs are declared by, `renewed` that a revision begins to decide. `open` says whether there may be anybody whom `next` names. `next` says who is tried before the queue's first: of those that may be
     tried, whether or not they back off, or of those that are due; `begin` why a pod is not tried now that has its turn; `failed` hears
     why one found no node. `at_once` says whether those that are next are decided on in the same step, `together` whether a pod goes
     with others or not at all.
@@ -190,6 +190,7 @@ class Jobs:
     came: Callable[[Any, PodView, str], None]
     went: Callable[[Any, PodKey], None]
     heard: Callable[[Any], None]
+    renewed: Callable[[Any], None]
     open: Callable[[Any], bool]
     next: Callable[[Any, Callable[[PodKey], bool], Callable[[PodKey], bool]], PodKey | None]
     begin: Callable[[Any, PodView], Refusal | None]

@@ -23,6 +23,7 @@ COSCHEDULING: Final = Plugin(
         came=Gangs.came,
         went=Gangs.went,
         heard=Gangs.heard,
+        renewed=Gangs.renewed,
         open=Gangs.open,
         next=Gangs.next,
         begin=Gangs.begin,

@@ -69,7 +69,7 @@ class Gangs:
     def concerned(self, view: PodView) -> bool:
         """Whether a pod is in a gang."""
         known = view.__dict__.get(_KEPT)
-        if known is not None and known[0] is self._policy and self._policy.graph is self._host.graph:
+        if known is not None and known[0] is self._policy:
             return bool(known[1])  # asked several times of each pod
         return bool(self._name_of(view))
 
@@ -196,8 +196,6 @@ class Gangs:
 
     def _name_of(self, view: PodView) -> str:
         """The name of the gang that a pod belongs to; empty for none. A view keeps what follows from it."""
-        if self._host.graph is not self._policy.graph:
-            self._renew()
         policy, known = self._policy, view.__dict__.get(_KEPT)
         if known is not None and known[0] is policy:
             return str(known[1])
@@ -206,8 +204,10 @@ class Gangs:
             view.__dict__[_KEPT] = policy, name
         return name
 
-    def _renew(self) -> None:
-        """Go on by another revision: what is said of gangs may mean something else."""
+    def renewed(self) -> None:
+        """Another revision decides, perhaps: what is said of gangs may mean something else."""
+        if self._host.graph is self._policy.graph:
+            return
         self._policy = self._decisions.policy = GangPolicy(self._host.graph)
         for named in list(self.book.gangs):
             self._set(named)

@@ -35,7 +35,7 @@ def _why(pod: PodView, state: ClusterState) -> str | None:
 
 def exceeds(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
     """Why a pod is not within its quota."""
-    return _why(pod, state)
+    return _why(pod, state) if state.quotas.active else None
 
 
 def within_quota(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:
