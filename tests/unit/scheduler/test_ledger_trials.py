@@ -73,7 +73,7 @@ class Books:
         self.reservations = Reservations(
             scheduler.ledger, lambda: scheduler.framework, lambda: START, lambda *_: None
         )
-        self.reservations.begin(scheduler.profile)
+        self.reservations.begin(scheduler.framework)
         self._states = world.states
 
     @property
