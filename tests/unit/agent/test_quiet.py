@@ -87,9 +87,24 @@ def plan_of(kind: str, wanted: list[tuple[str, int, int]], holds: list[int]) -> 
     return Plan(tuple(writes), holds={(QUOTA, GROUPS[at]): strategy for at in holds})
 
 
+def plans_of(turn: dict[str, Any]) -> dict[str, Plan]:
+    """A plan wants a file once, and kinds of one strategy want different files; between others the arbiter decides."""
+    plans: dict[str, Plan] = {}
+    taken: dict[str, set[int]] = {}
+    for kind, (wanted, holds) in turn.items():
+        others = taken.setdefault(KINDS[kind], set())
+        mine = [one for one in wanted if one[1] not in others]
+        held = [at for at in holds if at not in others]
+        plans[kind] = plan_of(kind, mine, held)
+        others.update(at for _, at, _ in mine)
+        others.update(held)
+    return plans
+
+
 WANTED = st.lists(
     st.tuples(st.sampled_from([QUOTA, SHARES]), st.integers(0, 2), st.sampled_from([2000, 5000, 20_000])),
     max_size=3,
+    unique_by=lambda one: one[:2],
 )
 TURNS = st.dictionaries(
     st.sampled_from(sorted(KINDS)), st.tuples(WANTED, st.lists(st.integers(0, 2), max_size=2)), max_size=4
@@ -102,7 +117,7 @@ def test_the_kernel_ends_as_if_everything_were_written_each_time(
 ) -> None:
     lazy, whole = World(), World()
     for turn, seconds in rounds:
-        plans = {kind: plan_of(kind, *said) for kind, said in turn.items()}
+        plans = plans_of(turn)
         whole.doing.look_again()
         for world in (lazy, whole):
             world.round(plans, seconds)
