@@ -28,7 +28,8 @@ class JobPlugins:
     def __init__(self, state_of: StateOf) -> None:
         self._state_of = state_of
         self._steps: tuple[tuple[Step, Jobs, Any], ...] = ()
-        self._opens: tuple[Callable[[], bool], ...] = ()
+        self.open: Callable[[], bool] = bool
+        """Whether anybody may be tried before the queue's first: asked twice of each decision."""
         self.present = False
 
     def begin(self, profile: Profile) -> None:
@@ -37,7 +38,8 @@ class JobPlugins:
         self._steps = tuple(
             (step, one.jobs, self._state_of(one)) for step, one in found if one.jobs is not None and step.ever
         )
-        self._opens = tuple(partial(jobs.open, state) for _, jobs, state in self._steps)
+        opens = [partial(jobs.open, state) for _, jobs, state in self._steps]
+        self.open = opens[0] if len(opens) == 1 else lambda: any(one() for one in opens)
         self.present = bool(self._steps)
         for _, jobs, state in self._steps:
             jobs.renewed(state)
@@ -68,13 +70,6 @@ class JobPlugins:
             jobs.heard(state)
 
     # --- cycles -------------------------------------------------------------------------------------
-
-    def open(self) -> bool:
-        """Whether anybody may be tried before the queue's first."""
-        for one in self._opens:  # noqa: SIM110  # asked twice of each decision; `any` takes three times as long
-            if one():
-                return True
-        return False
 
     def next(self, may: Callable[[PodKey], bool], due: Callable[[PodKey], bool]) -> PodKey | None:
         """The pod that is tried before the queue's first, if any: of those that `may` be tried, or that are `due`."""

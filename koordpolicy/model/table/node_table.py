@@ -191,7 +191,7 @@ class NodeTable:
         """The facts that changed in some row after a version; None when rows came or went."""
         if self._shaped > version:
             return None
-        return frozenset(path for path, stamp in self._stamps.items() if stamp > version)
+        return frozenset([path for path, stamp in self._stamps.items() if stamp > version])
 
     def stamp(self, paths: Iterable[str]) -> int:
         """The version in which one of these facts last changed anywhere, or rows came or went."""

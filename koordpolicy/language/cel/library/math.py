@@ -80,9 +80,11 @@ def numbers_only(pick: Callable[..., Value]) -> Callable[..., Value]:
 
 def _round(value: float) -> float:
     """Half away from zero: cut, after a step of almost a half that no less than a half takes to the next."""
-    if not -_ALL_WHOLE < value < _ALL_WHOLE:
-        return value
-    return math.copysign(int(value + math.copysign(_BELOW_HALF, value)), value)
+    if 0 < value < _ALL_WHOLE:
+        return float(int(value + _BELOW_HALF))
+    if -_ALL_WHOLE < value < 0:
+        return -float(int(_BELOW_HALF - value))
+    return value
 
 
 def _whole(cut: Callable[[float], int]) -> Callable[[float], float]:

@@ -32,7 +32,7 @@ class QuotaGate:
 
     def concerned(self, _view: PodView) -> bool:
         """Whether there are quotas: without any, nobody waits for one either."""
-        return self._quotas.active or bool(self._places)
+        return bool(self._places) or self._host.cluster.quotas.active
 
     def gate(self, view: PodView, _parameters: Parameters) -> Refusal | None:
         """Why a pod is to wait: it is not within its quota, and has nobody there whom it could make go."""
