@@ -199,9 +199,10 @@ class Gangs:
         policy, known = self._policy, view.__dict__.get(_KEPT)
         if known is not None and known[0] is policy:
             return str(known[1])
-        name = policy.gang_of(view, self._namespace(view.pod.namespace), self._host.now())
-        if policy.by_pod_alone:
-            view.__dict__[_KEPT] = policy, name
+        if not policy.by_pod_alone:
+            return policy.gang_of(view, self._namespace(view.pod.namespace), self._host.now())
+        name = policy.gang_of_pod(view)
+        view.__dict__[_KEPT] = policy, name
         return name
 
     def renewed(self) -> None:

@@ -42,10 +42,12 @@ class GangPolicy:
 
     def gang_of(self, pod: PodView, namespace: Mapping[str, Any], now: int) -> str:
         """The name of the gang that a pod belongs to; empty for none, and where it cannot be told."""
-        if self.by_pod_alone:
-            return str(self._value("gangOfPod", {"pod": pod.facts}, "") or "")
         records = {"pod": pod.facts, "namespaceObject": namespace, "now": _second(now)}
         return str(self._value("gangOfPod", records, "") or "")
+
+    def gang_of_pod(self, pod: PodView) -> str:
+        """The same where it follows from the pod alone."""
+        return str(self._value("gangOfPod", {"pod": pod.facts}, "") or "")
 
     def declared_by(self, pod: PodView, namespace: Mapping[str, Any], now: int) -> str:
         """What says how the gang of a pod is placed: `PodGroup` or `Pod`."""
