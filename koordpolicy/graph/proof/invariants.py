@@ -111,7 +111,8 @@ def is_asked_of_nothing(asked: Question, named: Named, budget: ProofBudget) -> b
     unmet = ir.Call(BOOL, "!_(bool)", (asked.given,))
     program = compile_row(asked.roots, unmet)
     prepare = _preparing(asked.invariant.raised) if asked.invariant.raised else None
-    return isinstance(decide(Fails(unmet, program, prepare=prepare), named, budget), Proved)
+    goal = Fails(unmet, program, prepare=prepare)
+    return isinstance(decide(goal, named, budget, simple=False), Proved)
 
 
 def unanswered(asked: Question) -> tuple[str, ...]:

@@ -26,12 +26,19 @@ _FIRST: Final = 1_000
 
 
 def decide(
-    goal: Goal, named: Named, budget: ProofBudget, *, everyday: bool = True, moment: int | None = None
+    goal: Goal,
+    named: Named,
+    budget: ProofBudget,
+    *,
+    everyday: bool = True,
+    moment: int | None = None,
+    simple: bool = True,
 ) -> Verdict:
     """An input that meets the goal, the proof that there is none, or why neither was found.
 
     The same question has the same answer: what is drawn follows from the expressions. Without `everyday` inputs the
-    caller has tried these already. They take place at `moment`, in nanoseconds since 1970.
+    caller has tried these already. They take place at `moment`, in nanoseconds since 1970. Without `simple` an input is given
+    as it was found, for callers who need not show it: making it simple can take longer than finding it.
     """
     if isinstance(goal, Differ) and goal.left == goal.right:
         return Proved()
@@ -56,7 +63,7 @@ def decide(
         if found is None:
             assert isinstance(answer, GaveUp)
             return answer
-    return Counterexample(simplified(goal, found, search))
+    return Counterexample(simplified(goal, found, search) if simple else found)
 
 
 def ordinary(goal: Goal, reads: Reads, named: Named, moment: int | None = None) -> Records | None:
