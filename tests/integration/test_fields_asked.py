@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from koordpolicy.model.pod import read_pod
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.runtime.rollout.judging import judge
 from koordpolicy.runtime.rollout.plan import plan_of
+from koordpolicy.scheduler.network_status import NetworkStatus
 from koordpolicy.scheduler.pod_group_status import PodGroupStatus
 from koordpolicy.scheduler.quota_upkeep import QuotaUpkeep
 from koordpolicy.scheduler.rehearsal import rehearse
@@ -251,6 +253,12 @@ def _keep_gangs(small: SmallCluster) -> None:
     status.workers()
     status.retry_after()
     asyncio.run(status.reconcile("default/g"))
+
+    async def once(_seconds: float) -> None:
+        raise asyncio.CancelledError
+
+    with suppress(asyncio.CancelledError):
+        asyncio.run(NetworkStatus(scheduler, MemoryCluster(small.store), once).run())
 
 
 def _recommend(small: SmallCluster) -> None:
