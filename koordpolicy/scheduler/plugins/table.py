@@ -43,8 +43,8 @@ PLUGINS: Mapping[str, Plugin] = MappingProxyType(
         "NodeResourcesFitPlus": packing.NODE_RESOURCES_FIT_PLUS,
         "ScarceResourceAvoidance": packing.SCARCE_RESOURCE_AVOIDANCE,
         "AmplifiedCPU": packing.AMPLIFIED_CPU,
-        "NetworkTopology": topology.NETWORK_TOPOLOGY,
         "Coscheduling": gang.COSCHEDULING,
+        "NetworkTopology": topology.NETWORK_TOPOLOGY,
         "DefaultPreemption": preemption.DEFAULT_PREEMPTION,
     }
 )

@@ -43,5 +43,5 @@ def test_another_document_may_switch_a_plugin_off_or_set_its_parameters() -> Non
 def test_the_names_that_policies_may_use_are_those_that_the_scheduler_has() -> None:
     assert [name for name, one in NAMES.items() if one.filters or one.scores or one.preempts] == list(PLUGINS)
     for name, plugin in PLUGINS.items():
-        assert NAMES[name].filters == (plugin.filter is not None), name
+        assert NAMES[name].filters == (plugin.filter is not None or plugin.jobs is not None), name
         assert NAMES[name].scores == (plugin.score is not None or plugin.rank is not None), name

@@ -8,7 +8,7 @@ from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.state import ClusterState
 from koordpolicy.scheduler.plugins.base import Said
 from koordpolicy.scheduler.plugins.parameters import Parameters
-from koordpolicy.scheduler.plugins.verdicts import Verdicts, one_reason
+from koordpolicy.scheduler.plugins.verdicts import Verdicts, one_reason, refuses_none
 
 NETWORK: Final = "NetworkTopology"
 """The filter of the profile in whose name a gang is refused that cannot be planned."""
@@ -22,6 +22,8 @@ def planned(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
 
 
 def planned_only(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:
-    """All nodes but that one."""
-    node = nodes.state.network.planned[pod.pod.key]
+    """All nodes but that one; none of a pod that is in no plan."""
+    node = nodes.state.network.planned.get(pod.pod.key)
+    if node is None:
+        return refuses_none((ELSEWHERE,), nodes.count)
     return one_reason(nodes.names() != nodes.code(node), ELSEWHERE)
