@@ -155,6 +155,22 @@ class GangBook:
 
     def may_enter(self, pod: PodKey) -> Why | None:
         """Why a pod is not to wait in the queue; None where it is."""
+        found = self._as_a_whole(pod)
+        if not isinstance(found, Gang):
+            return found
+        gang, group = found, self.group_of(found)
+        if not self.rules.one_enters(gang, group):
+            return None
+        if self.round is not None and gang.id in self.round.group and pod not in self.round.attempted:
+            return Why.NOT_ATTEMPTED_YET
+        if pod not in gang.pending:
+            return Why.NOT_PENDING
+        if group.representative is None:
+            group.representative = pod
+        return None if group.representative == pod else Why.REPRESENTATIVE
+
+    def _as_a_whole(self, pod: PodKey) -> Gang | Why | None:
+        """The gang of a pod that goes with others; why it is not to be tried at all, None where it goes by itself."""
         gang = self._gang_of.get(pod)
         if gang is None or gang.parameters is None:
             return Why.NOT_INITIALISED
@@ -165,15 +181,7 @@ class GangBook:
             if group.representative == pod:
                 group.representative = None
             return Why.BASIC_CHECK
-        if not self.rules.one_enters(gang, group):
-            return None
-        if self.round is not None and gang.id in self.round.group and pod not in self.round.attempted:
-            return Why.NOT_ATTEMPTED_YET
-        if pod not in gang.pending:
-            return Why.NOT_PENDING
-        if group.representative is None:
-            group.representative = pod
-        return None if group.representative == pod else Why.REPRESENTATIVE
+        return gang
 
     def lacking(self, gang: Gang) -> tuple[str, ...]:
         """The gangs that keep one from being tried: unknown, with nothing said of them, or without enough pods."""
@@ -193,17 +201,12 @@ class GangBook:
 
     def begin(self, pod: PodKey) -> Why | None:
         """A pod is tried: why it is not after all; None where it is. A round of its gang group begins, or goes on."""
-        gang = self._gang_of.get(pod)
-        if gang is None or gang.parameters is None:
-            return Why.NOT_INITIALISED
-        group = self.group_of(gang)
-        if self.rules.free(gang, group):
-            return None
-        if self.lacking(gang):
-            if group.representative == pod:
-                group.representative = None
-            return Why.BASIC_CHECK
+        found = self._as_a_whole(pod)
+        if not isinstance(found, Gang):
+            return found
+        gang, group = found, self.group_of(found)
         if self.round is None:
+            assert gang.parameters is not None
             self.round = Round(gang.id, gang.parameters.group, {pod})
             group.representative = None
         elif self.round.failed:

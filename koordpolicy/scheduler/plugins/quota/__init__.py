@@ -5,7 +5,6 @@ What quotas request, use and may use is kept by the cluster's state (`cluster/qu
 part in it. What is said of a refusal is made in `reasons`.
 """
 
-from collections.abc import Hashable
 from typing import Final
 
 import numpy as np
@@ -23,7 +22,7 @@ from koordpolicy.scheduler.plugins.quota.reasons import why
 from koordpolicy.scheduler.plugins.verdicts import Verdicts, refuses_none
 
 
-def _why(pod: PodView, state: ClusterState) -> str | None:
+def exceeds(pod: PodView, state: ClusterState, _said: Said | None = None) -> str | None:
     """Why a pod is not within its quota, as it stands in a trial, too; None where it is."""
     quotas = state.quotas
     if not quotas.active:
@@ -33,14 +32,9 @@ def _why(pod: PodView, state: ClusterState) -> str | None:
     return None if member is None or found is None else why(quotas, member, found)
 
 
-def exceeds(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
-    """Why a pod is not within its quota."""
-    return _why(pod, state) if state.quotas.active else None
-
-
 def within_quota(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:
     """No node, where a pod is not within its quota: others of the quota could go from any."""
-    reason = _why(pod, nodes.state)
+    reason = exceeds(pod, nodes.state)
     if reason is None:
         return refuses_none(("quota",), nodes.count)
     return Verdicts((reason,), np.ones((1, nodes.count), np.bool_), np.zeros(nodes.count, np.bool_))
