@@ -44,7 +44,8 @@ class ServerLimits:
     wait to connect. `handshake` seconds for TLS and `head` seconds for a request's first lines, whose lines and
     headers have `line` bytes each and are `headers` at most; `body` bytes of a body, sent or unpacked, which is there
     after `body_seconds`; `bodies` bytes of all of them at a time. `seconds` until a handler has answered, `idle`
-    seconds for the answer to be taken and the next request to begin. `reread` is the time between looks at the
+    seconds for the answer to be taken and the next request to begin: more than the 90 after which Go's clients end a
+    connection, so that none of them writes a request into one that we end. `reread` is the time between looks at the
     certificate's files.
     """
 
@@ -58,7 +59,7 @@ class ServerLimits:
     body_seconds: float = 30.0
     bodies: int = 64_000_000
     seconds: float = 30.0
-    idle: float = 75.0
+    idle: float = 120.0
     reread: float = 10.0
 
     @property
