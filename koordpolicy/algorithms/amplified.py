@@ -31,16 +31,17 @@ def short_of_cpu_one(request: int, *, binds: bool) -> ShortOfCpu:
     def short(ratio: float, allocatable: int, requested: int, bound: int) -> bool:
         if request <= 0 or not ratio > 1.0:
             return False
-        wanted = _amplified(request, ratio) if binds else request
+        wanted = amplified_cpu(request, ratio) if binds else request
         if requested >= bound > 0:
-            requested = min(requested, int(_ALL)) + _amplified(bound, ratio) - bound
+            requested = min(requested, int(_ALL)) + amplified_cpu(bound, ratio) - bound
         return wanted > allocatable - requested
 
     return short
 
 
-def _amplified(amount: int, ratio: float) -> int:
-    return math.ceil(min(float(amount) * ratio, _ALL))
+def amplified_cpu(amount: int, ratio: float) -> int:
+    """So many millicores times a ratio, rounded up; a ratio of 1 or less changes nothing."""
+    return math.ceil(min(float(amount) * ratio, _ALL)) if ratio > 1.0 else amount
 
 
 def short_of_cpu(

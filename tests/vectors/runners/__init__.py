@@ -25,6 +25,7 @@ from tests.vectors.runners import (
     scheduler_preemption,
     scheduler_quotas,
     scheduler_topology,
+    scheduler_zones,
 )
 from tests.vectors.runners.runner import Runner
 
@@ -46,6 +47,7 @@ _DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
     ("scheduler-jobs", scheduler_topology.RUNNERS),
     ("scheduler-jobs", scheduler_gangs.RUNNERS),
     ("scheduler-jobs", scheduler_quotas.RUNNERS),
+    ("scheduler-resources", scheduler_zones.RUNNERS),
 )
 
 RUNNERS: Mapping[tuple[str, str], Runner] = {

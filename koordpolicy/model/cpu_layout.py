@@ -1,0 +1,69 @@
+"""Which CPUs of a machine share a core, a NUMA zone, a socket: computed once, asked often."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from koordpolicy.model.topology import Processor
+
+
+@dataclass(frozen=True, slots=True)
+class CPULayout:
+    """The CPUs of a machine by place. `cpus` ascend; so do those of each core.
+
+    `per_core`, `per_zone` and `per_socket` are how many CPUs there are on average, rounded down: 0 without any.
+    """
+
+    cpus: tuple[int, ...]
+    core: Mapping[int, int]
+    zone: Mapping[int, int]
+    socket: Mapping[int, int]
+    siblings: Mapping[int, tuple[int, ...]]
+    """The CPUs of each core."""
+    socket_of_zone: Mapping[int, int]
+    zones: Mapping[int, frozenset[int]]
+    """The CPUs of each zone."""
+    per_core: int
+    per_zone: int
+    per_socket: int
+
+    @classmethod
+    def of(cls, processors: Iterable[Processor]) -> Self:
+        """The layout of these CPUs. Numbers of cores are to be unique in the machine."""
+        ordered = sorted(processors)
+        siblings: dict[int, list[int]] = {}
+        zones: dict[int, set[int]] = {}
+        for one in ordered:
+            siblings.setdefault(one.core, []).append(one.cpu)
+            zones.setdefault(one.node, set()).add(one.cpu)
+        count, sockets = len(ordered), len({one.socket for one in ordered})
+        return cls(
+            tuple(one.cpu for one in ordered),
+            {one.cpu: one.core for one in ordered},
+            {one.cpu: one.node for one in ordered},
+            {one.cpu: one.socket for one in ordered},
+            {core: tuple(cpus) for core, cpus in siblings.items()},
+            {one.node: one.socket for one in ordered},
+            {zone: frozenset(cpus) for zone, cpus in zones.items()},
+            count // len(siblings) if siblings else 0,
+            count // len(zones) if zones else 0,
+            count // sockets if sockets else 0,
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.cpus)
+
+    def cores(self, cpus: Iterable[int]) -> int:
+        """On how many cores some CPUs lie."""
+        return len({self.core[cpu] for cpu in cpus})
+
+    def of_whole_cores(self, cpus: frozenset[int]) -> frozenset[int]:
+        """Those of some CPUs whose cores are among them as a whole."""
+        return frozenset(cpu for cpu in cpus if all(other in cpus for other in self.siblings[self.core[cpu]]))
+
+    def one_of_each_core(self, cpus: Iterable[int]) -> frozenset[int]:
+        """The first of some CPUs on each core."""
+        first: dict[int, int] = {}
+        for cpu in sorted(cpus):
+            first.setdefault(self.core[cpu], cpu)
+        return frozenset(first.values())
