@@ -1,6 +1,7 @@
 """What makes pods and what speaks to them: the selectors of services and of controllers."""
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Final
 
 from koordpolicy.cluster.label_index import LabelIndex
@@ -65,17 +66,19 @@ class Workloads:
 
     def selector_of(self, pod: Pod) -> LabelSelector | None:
         """What a pod's services and its controller select, together; None when that is nothing."""
-        found = LabelSelector()
+        found: list[LabelSelector] = []
         filed = self._filed.get(pod.namespace)
-        for selector in () if filed is None else filed.near(pod.labels):
-            if selector.matches(pod.labels):
-                found = _both(found, selector)
-        owner = pod.controller
+        if filed is not None:
+            found += [selector for selector in filed.near(pod.labels) if selector.matches(pod.labels)]
+        owner = pod.controller if pod.owners else None
         if owner is not None and owner.kind in CONTROLLERS:
             controller = self._controllers.get((owner.kind, pod.namespace, owner.name))
             if controller is not None:
-                found = _both(found, controller)
-        return found if found.requirements else None
+                found.append(controller)
+        if not found:
+            return None  # asked twice of every pod
+        both = reduce(_both, found, LabelSelector())
+        return both if both.requirements else None
 
 
 def _both(one: LabelSelector, other: LabelSelector) -> LabelSelector:

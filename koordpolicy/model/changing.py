@@ -14,7 +14,7 @@ def changing(kind: type[T], *names: str) -> Callable[..., T]:
     It is `dataclasses.replace` for fields that are known beforehand, in less than half the time. Raises
     ValueError for a field that the class does not have.
     """
-    every = [one.name for one in fields(kind)]  # type: ignore[arg-type]  # only dataclasses are handed in
+    every = [one.name for one in fields(kind) if one.init]  # type: ignore[arg-type]  # only dataclasses are handed in
     values_of: Callable[[T], tuple[Any, ...]] = attrgetter(*every)
     places = [every.index(name) for name in names]
 

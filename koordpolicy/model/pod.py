@@ -124,11 +124,11 @@ class Pod:
     nominated_node: str = ""
     resource_version: str = ""
     raw: Json = field(default_factory=dict, compare=False, repr=False)
+    key: PodKey = field(init=False, compare=False, repr=False)
+    """Namespace and name, by which everybody keeps pods: made once."""
 
-    @property
-    def key(self) -> PodKey:
-        """Namespace and name."""
-        return (self.namespace, self.name)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", (self.namespace, self.name))
 
     @property
     def controller(self) -> Owner | None:

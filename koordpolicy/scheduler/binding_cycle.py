@@ -126,13 +126,16 @@ class BindingCycles:
         After an error the ledger may hold something for the pod.
         """
         account = self._ledger.open(cycle.view, decision.node)
-        refused, until = self._reservations.reserve(cycle, self._framework.cache.table, account), None
+        refused, until = None, None
+        if parts := self._reservations.concerned(cycle):
+            refused = self._reservations.reserve(cycle, self._framework.cache.table, account, parts)
         if refused is None:
             if account.claims:
                 decision = replace(decision, claims=claims_of(account))
             self._ledger.decided(account, decision)
             self._place(account)
-            refused, until, _ = self._reservations.permit(cycle, account)
+            if parts:
+                refused, until, _ = self._reservations.permit(cycle, account, parts)
         if refused is not None:
             return self._refuse(account, decision, refused)
         self._waitlist.leave(decision.pod, keeping_attempts=until is not None)
@@ -207,10 +210,9 @@ class BindingCycles:
         """Something happened that may let a pod go that waits for a permit, or before a gate."""
         if event is Event.POD_GROUP_CHANGED and self.jobs.present:
             self.jobs.heard()
-        gates, permits = self._reservations.gate_events, self._reservations.events
-        if gates and event in gates:
+        if self._gated and event in self._reservations.gate_events:
             self._try_gates((), ())
-        if permits and event in permits:
+        if self._ledger.waiting and event in self._reservations.events:
             for key, account in self._ledger.waiting.items():
                 self._asked_again.setdefault(key, set()).update(account.permits)
 
@@ -280,7 +282,7 @@ class BindingCycles:
             view = account.view
             try:
                 cycle = self._by(account.decision).cycle(view)
-                refused, until, unheard = self._reservations.permit(cycle, account, names)
+                refused, until, unheard = self._reservations.permit_again(cycle, account, names)
                 if refused is not None:
                     self._end_wait(account, account.decision, refused, unheard=unheard)
                 elif until is None:

@@ -28,6 +28,7 @@ class JobPlugins:
     def __init__(self, state_of: StateOf) -> None:
         self._state_of = state_of
         self._steps: tuple[tuple[Step, Jobs, Any], ...] = ()
+        self._concerned: tuple[Callable[[PodView], bool], ...] = ()
         self.open: Callable[[], bool] = bool
         """Whether anybody may be tried before the queue's first: asked twice of each decision."""
         self.present = False
@@ -41,6 +42,10 @@ class JobPlugins:
         opens = [partial(jobs.open, state) for _, jobs, state in self._steps]
         self.open = opens[0] if len(opens) == 1 else lambda: any(one() for one in opens)
         self.present = bool(self._steps)
+        self._concerned = tuple(
+            partial(step.plugin.concerned, state) if step.plugin and step.plugin.concerned else _every
+            for step, _, state in self._steps
+        )
         for _, jobs, state in self._steps:
             jobs.renewed(state)
 
@@ -79,6 +84,13 @@ class JobPlugins:
                 return found
         return None
 
+    def concern(self, view: PodView) -> bool:
+        """Whether a pod goes with others: nothing else of this part is asked of one that does not. Raises what plugins raise."""
+        for concerned in self._concerned:  # noqa: SIM110  # a generator takes longer, and this is asked of every pod
+            if concerned(view):
+                return True
+        return False
+
     def begin_cycle(self, cycle: Cycle, nodes: Sized) -> Refusals | None:
         """Who does not have a pod tried now that has its turn, of these nodes. Raises CycleProblem."""
         for step, jobs, state in self._steps:
@@ -104,3 +116,8 @@ class JobPlugins:
     def together(self, view: PodView) -> bool:
         """Whether a pod goes with others or not at all, so that nobody is displaced for it alone."""
         return any(jobs.together(state, view) for _, jobs, state in self._steps)
+
+
+def _every(_view: PodView) -> bool:
+    """A plugin that does not say whom it concerns is asked of every pod."""
+    return True

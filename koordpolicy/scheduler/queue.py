@@ -108,6 +108,8 @@ class SchedulingQueue:
 
     def awaits(self, event: Event) -> bool:
         """Whether there are pods that wait for such an event."""
+        if not self._unschedulable:
+            return False  # asked after every decision
         return any(pods and event in helped_by for helped_by, pods in self._unschedulable.items())
 
     def happened(self, event: Event, now: int, helps: Callable[[PodKey], bool] = lambda _key: True) -> None:

@@ -78,7 +78,7 @@ class PluginHost:
         self._reservations.reconsider(self._reservations.names(self._plugin), pods)
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """A filter whose plugin has something to say here, with the plugin's state and whom it `concerns` (None: every pod)."""
 
     step: Step
@@ -92,16 +92,17 @@ class _Asked:
     """The filters of a profile, and those that have something to say here."""
 
     steps: tuple[Step, ...] = ()
-    reserving: tuple[_Part, ...] = ()
-    permitting: tuple[_Part, ...] = ()
+    parts: tuple[Part, ...] = ()
+    """Those that reserve or permit."""
+    permitting: tuple[Part, ...] = ()
     events: frozenset[Event] = frozenset()
 
     @classmethod
-    def of(cls, profile: Profile, parts: Sequence[_Part]) -> "_Asked":
+    def of(cls, profile: Profile, parts: Sequence[Part]) -> "_Asked":
         permitting = tuple(one for one in parts if one.plugin.permit is not None)
         return cls(
             profile.filters,
-            tuple(one for one in parts if one.plugin.reserve is not None),
+            tuple(one for one in parts if one.plugin.reserve or one.plugin.permit),
             permitting,
             frozenset().union(*(one.plugin.helped_by for one in permitting)),
         )
@@ -130,11 +131,11 @@ class Reservations:
         """By the identity of the plugin, which is kept beside: hashing all that it may be takes longer than asking it."""
         self._asked = _Asked()
         self._ahead: tuple[Profile, _Asked] | None = None
-        self._adopting: tuple[_Part, ...] = ()
-        self._gating: tuple[_Part, ...] = ()
-        self._gating_again: tuple[_Part, ...] = ()
+        self._adopting: tuple[Part, ...] = ()
+        self._gating: tuple[Part, ...] = ()
+        self._gating_again: tuple[Part, ...] = ()
         self.jobs = JobPlugins(self._state)
-        self._settling: tuple[_Part, ...] = ()
+        self._settling: tuple[Part, ...] = ()
 
     def begin(self, framework: Framework) -> None:
         """Ask the plugins of its profile from now on."""
@@ -154,9 +155,9 @@ class Reservations:
         """Ask those of another profile about the pods that it places; None for no more."""
         self._ahead = None if profile is None else (profile, _Asked.of(profile, self._parts(profile)))
 
-    def _parts(self, profile: Profile) -> Sequence[_Part]:
+    def _parts(self, profile: Profile) -> Sequence[Part]:
         return [
-            _Part(step, one, state := self._state(one), _concerns(one, state))
+            Part(step, one, state := self._state(one), _concerns(one, state))
             for step in profile.filters
             if (one := step.plugin) is not None
             and (one.gate or one.reserve or one.permit or one.adopt or one.settle)
@@ -211,16 +212,23 @@ class Reservations:
 
     # --- reserve ----------------------------------------------------------------------------------
 
-    def reserve(self, cycle: Cycle, table: NodeTable, account: Account) -> Refusals | None:
-        """Take what a pod needs on its node; who refuses it there, if anyone does. Raises CycleProblem.
+    def concerned(self, cycle: Cycle) -> Sequence[Part]:
+        """Those that reserve for a pod, or permit it. Raises CycleProblem."""
+        return _concerned(cycle, self._of(cycle).parts)
+
+    def reserve(
+        self, cycle: Cycle, table: NodeTable, account: Account, parts: Sequence[Part]
+    ) -> Refusals | None:
+        """Take what a pod needs on its node; who of these refuses it there, if anyone does. Raises CycleProblem.
 
         What was taken before a refusal or an error stands in the account.
         """
         nodes: NodeView | None = None
-        for step, plugin, state, _ in _concerned(cycle, self._of(cycle).reserving):
+        for step, plugin, state, _ in parts:
+            if plugin.reserve is None:
+                continue
             if nodes is None:
                 nodes = NodeView(table, np.array([table.index(account.node)]), cycle.state)
-            assert plugin.reserve is not None
             try:
                 found = plugin.reserve(state, cycle.view, nodes, step.values(cycle.records))
             except Exception as problem:
@@ -248,19 +256,12 @@ class Reservations:
 
     # --- permit -----------------------------------------------------------------------------------
 
-    def permit(self, cycle: Cycle, account: Account, names: Collection[str] | None = None) -> "PermitAnswer":
-        """Ask whether a pod may go to its node.
-
-        With `names` only these filters are asked, of those that it waits for. Raises CycleProblem.
-        """
-        permitting = self._of(cycle).permitting
-        if not permitting and not account.permits:
-            return PermitAnswer()
+    def permit(self, cycle: Cycle, account: Account, parts: Sequence[Part]) -> PermitAnswer:
+        """Ask these whether a pod may go to its node. Raises CycleProblem."""
         until = account.until if account.stage == Stage.WAITING else None
-        for step, plugin, state, _ in _concerned(cycle, permitting):
-            if names is not None and (step.name not in names or step.name not in account.permits):
+        for step, plugin, state, _ in parts:
+            if plugin.permit is None:
                 continue
-            assert plugin.permit is not None
             try:
                 said = plugin.permit(state, cycle.view, account.node, step.values(cycle.records))
             except Exception as problem:
@@ -273,9 +274,18 @@ class Reservations:
             else:
                 self._ledger.permit(account, step.name, None)
         if account.permits:
-            for name in account.permits.keys() - {one.step.name for one in permitting}:
+            for name in account.permits.keys() - {one.step.name for one in self._of(cycle).permitting}:
                 self._ledger.permit(account, name, None)  # another revision has no such filter
         return PermitAnswer(until=until if account.permits else None)
+
+    def permit_again(self, cycle: Cycle, account: Account, names: Collection[str]) -> PermitAnswer:
+        """Ask those that have these names, of those that a pod waits for. Raises CycleProblem."""
+        asked = [
+            part
+            for part in _concerned(cycle, self._of(cycle).permitting)
+            if part.step.name in names and part.step.name in account.permits
+        ]
+        return self.permit(cycle, account, asked)
 
     # --- states -----------------------------------------------------------------------------------
 
@@ -305,7 +315,7 @@ def _concerns(plugin: Plugin, state: Any) -> Callable[[PodView], bool] | None:
     return asked if by_pod is None else lambda view: by_pod(view) and asked(view)
 
 
-def _concerned(cycle: Cycle, parts: Sequence[_Part]) -> list[_Part]:
+def _concerned(cycle: Cycle, parts: Sequence[Part]) -> list[Part]:
     """Those that a pod concerns. Raises CycleProblem."""
     found = []
     for part in parts:

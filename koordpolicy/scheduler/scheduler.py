@@ -479,7 +479,8 @@ class Scheduler:
         """A decision on a pod that has left the queue, and what follows from it."""
         framework = self._framework_of(view.pod)
         cycle, jobs = framework.cycle(view), self._binding.jobs
-        kept_back = jobs.begin_cycle(cycle, self.cache) if jobs.present else None
+        grouped = jobs.present and jobs.concern(view)
+        kept_back = jobs.begin_cycle(cycle, self.cache) if grouped else None
         evaluation, decision = (
             framework.decided(cycle) if kept_back is None else framework.kept_back(view, kept_back)
         )
@@ -489,7 +490,7 @@ class Scheduler:
             self.on_decided(cycle, evaluation, self.cache.table, decision)
         if decision.placed:
             return self._binding.reserve(cycle, decision)
-        if evaluation is not None and not (jobs.present and jobs.together(view)):
+        if evaluation is not None and not (grouped and jobs.together(view)):
             decision = framework.without_node(cycle, evaluation, decision)
         decision = replace(decision, promised=self.ledger.promised_to(view.pod.key) or "")
         for other in () if decision.preemption is None else decision.preemption.cleared:
@@ -497,7 +498,7 @@ class Scheduler:
         if self._diagnosing and kept_back is None:
             decision = self.diagnosis.refused(decision)
         self._waitlist.refused(view, decision)
-        if jobs.present:
+        if grouped:
             jobs.failed(view, decision)
         return decision
 

@@ -5,7 +5,9 @@ from collections.abc import Hashable
 from typing import Any, TypeAlias
 
 from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.plugins.parameters import Parameters
 from koordpolicy.scheduler.profile import SPEC
+from koordpolicy.scheduler.step import Step
 
 Fingerprint: TypeAlias = tuple[Any, ...]
 
@@ -56,13 +58,28 @@ def cache_keys_of(cycle: Cycle) -> CacheKeys:
     Raises CelError and ParameterError for parameters that cannot be had, ObjectError for a spec that cannot be read.
     """
     found: CacheKeys = {}
-    state = cycle.state
+    view, state = cycle.view, cycle.state
     if state is not None:
+        said = _Said(cycle)  # one for all: most do not ask, and every pod has its keys made
         for name, step, cache_key in cycle.profile.beyond:
-            made = cache_key(cycle.view, state, lambda step=step: step.values(cycle.records))  # type: ignore[misc]
+            said.step = step
+            made = cache_key(view, state, said)
             if made is not None:
                 found[name] = made
     return found
+
+
+class _Said:
+    """The parameters of the step whose key is being made."""
+
+    __slots__ = ("_cycle", "step")
+    step: Step
+
+    def __init__(self, cycle: Cycle) -> None:
+        self._cycle = cycle
+
+    def __call__(self) -> Parameters:
+        return self.step.values(self._cycle.records)
 
 
 def stale(known: CacheKeys, fresh: CacheKeys, name: str) -> bool:

@@ -37,8 +37,10 @@ def required_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable 
     wants = pod.neighbours
     if wants.near or wants.apart:
         return ANEW
+    if not state.apart:
+        return None
     about = state.apart.about(state.label_sets, pod.pod.namespace, pod.pod.labels)
-    return ANEW if state.apart and any(True for _ in about) else None
+    return ANEW if any(True for _ in about) else None
 
 
 def interpod_filter(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:

@@ -128,7 +128,10 @@ class Books:
         account = self.ledger.open(view, node, Stage.RESERVED if what == "reserve" else Stage.CONFIRMED)
         if what == "reserve":
             refused = self.reservations.reserve(
-                self.scheduler.framework.cycle(view), self.cache.table, account
+                cycle := self.scheduler.framework.cycle(view),
+                self.cache.table,
+                account,
+                self.reservations.concerned(cycle),
             )
             assert refused is None
             self.ledger.claim(account, Claim("", at, self._displace, logged=True))
