@@ -18,7 +18,7 @@ from koordpolicy.agent.rounds.interference import InterferenceRounds
 from koordpolicy.agent.rounds.networks import NetworkRounds
 from koordpolicy.agent.strategies.cold_memory import cold_memory_plan
 from koordpolicy.agent.strategies.cpu_burst import KIND as BURST
-from koordpolicy.agent.strategies.cpu_burst import ContainerCPU, CPUBursts, KnownRules, PodCPU, TokensOf
+from koordpolicy.agent.strategies.cpu_burst import ContainerCPU, CPUBursts, KnownPods, PodCPU, TokensOf
 from koordpolicy.agent.strategies.cpu_eviction import KIND as CPU_EVICTION
 from koordpolicy.agent.strategies.cpu_eviction import MeasuredCPU, cpu_needs, eviction_window
 from koordpolicy.agent.strategies.cpu_isolation import IsolatedCPU
@@ -180,7 +180,7 @@ class _Bursts:
         self._chance = chance
         self._sizes = sizes
         self._tokens: TokensOf = {}
-        self._known: KnownRules = {}
+        self._known: KnownPods = {}
 
     def plan(self, frame: NodeFrame) -> Plan:
         """What is written for all pods."""

@@ -20,6 +20,8 @@ from koordpolicy.linux.errors import KernelFileError, NoSuchFile
 from koordpolicy.linux.readings.pressure import PressureStall
 
 _PERCENT: Final = 100.0
+_PRESSED: Final = tuple(dict.fromkeys(resource for resource, _kind in PRESSURES))
+"""What the kernel is asked about, once for both kinds of pressure."""
 
 
 class SignalReader(Protocol):
@@ -85,13 +87,18 @@ class SignalCollector:
 
     def _pressures(self, uid: str, pod: NodePod) -> dict[str, float]:
         """Those of a pod, in percent of the last ten seconds; those of its containers are kept beside."""
+        told = list(_PRESSED)
         for name, group in (("", pod.group), *pod.containers.items()):
             found = {}
-            for resource in dict.fromkeys(resource for resource, _kind in PRESSURES):
+            for resource in [*told]:
                 try:
                     found[resource] = self._reader.pressure(group, resource)
                 except KernelFileError as error:
                     self.failures.setdefault("pressure", str(error))
+                    if isinstance(error, NoSuchFile) and not name:
+                        told.remove(
+                            resource
+                        )  # what the kernel does not tell of a pod it tells of none of its containers
             if found:
                 self.stalls[ContainerKey(uid, name)] = found
         row = {}

@@ -98,8 +98,18 @@ TokensOf = Mapping[tuple[str, str], Tokens]
 """By a pod's UID and a container's name."""
 
 
-KnownRules = dict[str, tuple[tuple[Any, ...], BurstRules | None]]
-"""By a pod's UID: what its rules were found by, and the rules."""
+@dataclass(slots=True)
+class KnownPod:
+    """A pod's rules, and what its groups save up by them, each with what it was found by."""
+
+    found_by: tuple[Any, ...]
+    rules: BurstRules | None
+    saved_by: tuple[Any, ...] = ()
+    saved: Sequence[Write] = ()
+
+
+KnownPods = dict[str, KnownPod]
+"""By a pod's UID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +126,10 @@ class CPUBursts:
     `chance` gives numbers from 0 to 1. In `known` stands what was found of pods, who need not be asked about again.
     """
 
-    def __init__(
-        self, graph: RuleGraph, chance: Callable[[], float], known: KnownRules | None = None
-    ) -> None:
+    def __init__(self, graph: RuleGraph, chance: Callable[[], float], known: KnownPods | None = None) -> None:
         self._graph = graph
         self._chance = chance
-        self._known: KnownRules = {} if known is None else known
+        self._known: KnownPods = {} if known is None else known
 
     def rules(self, pod: Facts, node: Facts, now: int) -> BurstRules | None:
         """What holds for a pod, its own annotation over its node's policy; None where its containers may not burst."""
@@ -155,9 +163,19 @@ class CPUBursts:
         key = (self._graph.digest, read.values("node", node), read.values("pod", pod), pod["annotations"])
         uid = str(pod["uid"])
         known = self._known.get(uid)
-        if known is None or known[0] != key:
-            known = self._known[uid] = (key, self.rules(pod, node, now))
-        return known[1]
+        if known is None or known.found_by != key:
+            known = self._known[uid] = KnownPod(key, self.rules(pod, node, now))
+        return known.rules
+
+    def _saved(self, pod: PodCPU, rules: BurstRules) -> Sequence[Write]:
+        """`saved_writes`, made anew only where something that they follow from is another."""
+        known = self._known.get(str(pod.record["uid"]))
+        if known is None or known.rules is not rules:
+            return saved_writes(pod, rules)
+        key = (pod.quota, *((name, one.limit, one.quota, one.sized) for name, one in pod.containers.items()))
+        if known.saved_by != key:
+            known.saved_by, known.saved = key, saved_writes(pod, rules)
+        return known.saved
 
     def pool(self, node: Facts, processors: int, used: int | None, now: int) -> PoolState:
         """How busy the shared CPUs are; `used` is the node's use lately, None for unknown."""
@@ -186,7 +204,7 @@ class CPUBursts:
         for pod in pods:
             rules = self._rules(pod.record, node, now)
             if rules is not None:
-                writes += saved_writes(pod, rules)
+                writes += self._saved(pod, rules)
                 writes += self._quotas(pod, rules, pool, tokens, kept, now)
                 if rules.raises_quotas:
                     holds |= dict.fromkeys(_quotas_of(pod), WRITER)
