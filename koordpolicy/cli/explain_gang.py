@@ -16,8 +16,11 @@ from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.time import whole_seconds_text
+from koordpolicy.scheduler.cycle import CycleProblem
+from koordpolicy.scheduler.decision import PostFilterResult
 from koordpolicy.scheduler.plugins.gang.gangs import Gangs
-from koordpolicy.scheduler.plugins.gang.words import lacking_text, not_initialised_text
+from koordpolicy.scheduler.plugins.gang.room import NoRoom
+from koordpolicy.scheduler.plugins.gang.words import counted, lacking_text, not_initialised_text
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
 
 
@@ -39,6 +42,10 @@ class ExplainedGang:
     members: tuple[ExplainedMember, ...]
     lacking: str
     policies: Policies
+    room: PostFilterResult | None = None
+    """Who would have to go for all of them, where not all find a node, and policy has others go."""
+    no_room: str = ""
+    """Why nobody would go then."""
 
     @property
     def placed(self) -> int:
@@ -77,7 +84,25 @@ def _found(policies: Policies, cluster: Snapshot, name: str, terminal: Terminal)
         lacking = not_initialised_text(named, by_object=gangs.is_by_object(named))
     elif gangs.book.lacking(gang):
         lacking = lacking_text(gangs.book, gang)
-    return ExplainedGang(gang, tuple(_members(scheduler, gangs, gang)), lacking, policies)
+    members = tuple(_members(scheduler, gangs, gang))
+    room = None if lacking else _room(scheduler, gangs, members)
+    if isinstance(room, NoRoom):
+        return ExplainedGang(gang, members, lacking, policies, no_room=room.reason)
+    return ExplainedGang(gang, members, lacking, policies, room)
+
+
+def _room(
+    scheduler: Scheduler, gangs: Gangs, members: tuple[ExplainedMember, ...]
+) -> PostFilterResult | NoRoom | None:
+    """Who would go for all of them, asked for the first that finds no node."""
+    for one in members:
+        view = None if one.on or one.node else scheduler.waiting_view(one.pod)
+        if view is not None and gangs.together(view):
+            try:
+                return gangs.room(view)
+            except CycleProblem as problem:
+                return NoRoom(str(problem))
+    return None
 
 
 def _members(scheduler: Scheduler, gangs: Gangs, gang: Gang) -> Iterator[ExplainedMember]:
@@ -114,6 +139,8 @@ def _plain(found: ExplainedGang) -> dict[str, Any]:
         "bound": len(gang.bound),
         "placed": found.placed,
         "lacking": found.lacking or None,
+        "room": None if found.room is None else _plain_room(found.room),
+        "noRoom": found.no_room or None,
         "members": [
             {
                 "pod": "/".join(one.pod),
@@ -123,6 +150,14 @@ def _plain(found: ExplainedGang) -> dict[str, Any]:
             }
             for one in found.members
         ],
+    }
+
+
+def _plain_room(room: PostFilterResult) -> dict[str, Any]:
+    return {
+        "victims": [{"pod": "/".join(one.pod), "on": one.node} for one in room.victims],
+        "violations": room.violations,
+        "nodes": {"/".join(key): node for key, node in room.beside},
     }
 
 
@@ -154,6 +189,21 @@ def _lines(found: ExplainedGang, page: Page) -> Iterator[str]:
             yield from page.wrapped(f"{name} would go to {one.node}", 6, "  ")
         else:
             yield from page.wrapped(f"{name} finds no node: {one.message}", 6, "  ")
+    yield from _ways_out(found, page)
+
+
+def _ways_out(found: ExplainedGang, page: Page) -> Iterator[str]:
+    """Who would have to go for the gang; or why nobody would."""
+    room = found.room
+    if room is None and not found.no_room:
+        return
+    yield ""
+    if room is None:
+        yield from page.wrapped(f"nobody would go for it: {found.no_room}.", 4, "  ")
+        return
+    gone = ", ".join(f"{'/'.join(one.pod)} on {one.node}" for one in room.victims) or "nobody"
+    broken = f", which breaks {counted(room.violations, 'disruption budget')}" if room.violations else ""
+    yield from page.wrapped(f"room would be made for all of them: {gone} would have to go{broken}.", 4, "  ")
 
 
 def _verdict(found: ExplainedGang) -> str:

@@ -23,6 +23,7 @@ from koordpolicy.model.pod import Pod, PodKey, read_pod
 from koordpolicy.model.reading import mapping
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.scheduler import PodDecision
+from koordpolicy.scheduler.decision import Victim
 from koordpolicy.scheduler.explanation import explanation
 from koordpolicy.scheduler.plugins.volumes.binding import claims_of
 from koordpolicy.scheduler.profile import KIND
@@ -99,7 +100,7 @@ def _found(policies: Policies, cluster: Snapshot, pod: Pod, top: int, terminal: 
     )
     spec = {key: value for key, value in mapping(pod.raw, "spec").items() if key != "nodeName"}
     free = replace(pod, node_name="", raw={**pod.raw, "spec": spec}) if pod.node_name else pod
-    decision = scheduler.framework.rehearse(free)
+    decision = scheduler.rehearse(free)
     view = scheduler.framework.cycle(free).view
     table = explanation(graph, scheduler.profile, decision, view.facts)
     gates = () if pod.node_name else view.placement.gates
@@ -248,13 +249,19 @@ def _lines(found: ExplainedPod, page: Page) -> Iterator[str]:
     yield from tables(found.table, page)
 
 
+def _gone(victim: Victim) -> str:
+    name = "/".join(victim.pod)
+    return f"{name} on {victim.node}" if victim.node else name
+
+
 def _ways_out(decision: PodDecision, page: Page) -> Iterator[str]:
     preemption = decision.preemption
     if preemption is not None:
-        gone = ", ".join("/".join(victim.pod) for victim in preemption.victims)
+        gone = ", ".join(map(_gone, preemption.victims)) or "nobody"
         broken = f", which breaks {preemption.violations} disruption budgets" if preemption.violations else ""
+        more = " and where its gang is to go" if preemption.beside else ""
         yield from page.wrapped(
-            f"Room would be made on {preemption.node}: {gone} would have to go{broken}.", 2
+            f"Room would be made on {preemption.node}{more}: {gone} would have to go{broken}.", 2
         )
     if decision.advice:
         yield page.paint("  What would help:", DIM)

@@ -82,13 +82,14 @@ class PassOn:
 class Preempt:
     """Make room: say why a pod waits and for which node, and send the victims away.
 
-    `cleared` are pods that wait for the node no longer.
+    `cleared` are pods that wait for the node no longer, `beside` those that room is made for as well, with their nodes.
     """
 
     report: Report
     victims: tuple[Victim, ...]
     cleared: tuple[PodKey, ...]
     now: int
+    beside: tuple[tuple[PodKey, str], ...] = ()
 
     @property
     def pod(self) -> PodKey:
@@ -145,7 +146,8 @@ def plan(decision: PodDecision, pod: Pod, now: int) -> WritePlan | None:
     homeward = decision.route is not None
     report = Report(decision.pod, reason, decision.message, _since(known, now), nominated, homeward)
     if decision.preemption is not None:
-        return Preempt(report, decision.preemption.sent_away, decision.preemption.cleared, now)
+        made = decision.preemption
+        return Preempt(report, made.sent_away, made.cleared, now, made.beside)
     said = None if known is None else (known.status, known.reason, known.message)
     return (
         None if nominated is None and not homeward and said == (_FALSE, reason, decision.message) else report
@@ -190,9 +192,13 @@ async def apply(
 
 
 async def _make_room(cluster: Cluster, planned: Preempt) -> None:
-    """The pod's own status first: after a restart its node shows for whom the victims went."""
+    """The pod's own status first, and that of those beside it: after a restart their nodes show for whom the victims went."""
     namespace, name = planned.pod
     await cluster.patch(PODS, name, _condition(planned.report), namespace=namespace, subresource="status")
+    for (where, other), node in planned.beside:
+        body = StrategicPatch({"status": {"nominatedNodeName": node}})
+        with suppress(NotFound):
+            await cluster.patch(PODS, other, body, namespace=where, subresource="status")
     for where, other in planned.cleared:
         with suppress(NotFound):
             await cluster.patch(PODS, other, _CLEARED, namespace=where, subresource="status")

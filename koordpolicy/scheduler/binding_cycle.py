@@ -45,7 +45,9 @@ class BindingCycles:
         self._ledger = ledger
         self._waitlist = waitlist
         self._site = site
-        self._reservations = Reservations(ledger, lambda: self._framework, site.clock, self._reconsider)
+        self._reservations = Reservations(
+            ledger, lambda: self._framework, site.clock, self._reconsider, self._release
+        )
         self._asked_again: dict[PodKey, set[str]] = {}
         """The pods that wait for a permit and are to be asked about again, by the filters concerned."""
         self._ended: deque[tuple[PodDecision, Pod, Account | None]] = deque()
@@ -171,6 +173,12 @@ class BindingCycles:
         self._ledger.give_up(account.view.pod.key)
         self._site.happened(Event.POD_GONE, account.node)
 
+    def send_back(self, key: PodKey, refused: Refusals) -> None:
+        """A pod that waits for a permit gives its node back to others."""
+        account = self._ledger.waiting.get(key)
+        if account is not None and account.decision is not None:
+            self._end_wait(account, account.decision, refused)
+
     def take_back_waiting(self) -> None:
         """The same for all pods that wait for permits, which come back to the queue."""
         accounts = list(self._ledger.waiting.values())
@@ -256,6 +264,13 @@ class BindingCycles:
         return self._reservations.status()
 
     # --- inner workings -------------------------------------------------------------------------
+
+    def _release(self, pods: Sequence[PodKey]) -> None:
+        """No node is promised to these pods any more."""
+        for key in pods:
+            node = self._ledger.retract(key)
+            if node is not None:
+                self._site.happened(Event.POD_GONE, node)
 
     def _reconsider(self, filters: Collection[str], pods: Sequence[PodKey]) -> None:
         """Ask these filters (none: all) again about these pods (none: all) that they hold up."""

@@ -68,11 +68,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """A pod that has to go. `leaving` says that the cluster shows it on its way already."""
+    """A pod that has to go. `leaving` says that the cluster shows it on its way already, `waits` that it has not been bound
+    yet: then it only gives its node back. `node` is where it is, empty where that is the node that room is made on.
+    """
 
     pod: PodKey
     uid: str
     leaving: bool = False
+    waits: bool = False
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +84,20 @@ class PostFilterResult:
     """Who goes from which node, so that a pod fits there.
 
     `violations` is how many of the victims a disruption budget would have kept; `cleared` are pods of
-    lower priority that waited for the node, and have to look elsewhere.
+    lower priority that waited for the node, and have to look elsewhere. `beside` are the pods that room is made for together
+    with the pod, each with its node.
     """
 
     node: str
     victims: tuple[Victim, ...]
     violations: int = 0
     cleared: tuple[PodKey, ...] = ()
+    beside: tuple[tuple[PodKey, str], ...] = ()
 
     @property
     def sent_away(self) -> tuple[Victim, ...]:
-        """The victims that are not on their way already: these alone are deleted, and told of."""
-        return tuple(victim for victim in self.victims if not victim.leaving)
+        """The victims that are not on their way already, and are bound: these alone are deleted, and told of."""
+        return tuple(victim for victim in self.victims if not (victim.leaving or victim.waits))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ is known what came of it. Decisions that are not taken cost one comparison.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -128,6 +128,7 @@ class PlacementLog:
             entry["preemption"] = {
                 "node": decision.preemption.node,
                 "victims": ["/".join(victim.pod) for victim in decision.preemption.victims],
+                **_beside(decision.preemption.beside),
             }
         self._log.add(entry)
 
@@ -172,3 +173,8 @@ class PlacementLog:
                 self._asked.clear()
             self._asked[graph.digest] = found
         return found
+
+
+def _beside(pods: Sequence[tuple[PodKey, str]]) -> dict[str, Any]:
+    """The pods that room is made for as well, by name, with their nodes; nothing without any."""
+    return {"beside": {"/".join(key): node for key, node in pods}} if pods else {}

@@ -86,7 +86,8 @@ class DecisionReporter:
         if decision.preemption is not None and (outcome is None or outcome.error is None):
             for victim in decision.preemption.sent_away:
                 gone = {"namespace": victim.pod[0], "name": victim.pod[1], "uid": victim.uid}
-                message = f"Preempted by pod {decision.uid} on node {decision.preemption.node}"
+                node = victim.node or decision.preemption.node
+                message = f"Preempted by pod {decision.uid} on node {node}"
                 one = {"apiVersion": "v1", "kind": "Pod", "metadata": gone}
                 recorder.record(one, _PREEMPTED, message, action="Preempting")
 

@@ -210,12 +210,16 @@ class Framework:
             return ()
         return self.adviser.advise(cycle, evaluation, self.cache.table)
 
-    def rehearse(self, pod: Pod | PodView) -> PodDecision:
-        """A decision with all that would follow: who would have to go, and what would help. Nothing is kept."""
+    def rehearse(self, pod: Pod | PodView, *, alone: bool = True) -> PodDecision:
+        """A decision with all that would follow: who would have to go, and what would help. Nothing is kept.
+
+        For one that is not `alone`, but goes with others or not at all, nobody goes here.
+        """
         cycle = self.cycle(pod)
         evaluation, decision = self.decided(cycle)
         if evaluation is None or decision.placed:
             return decision
-        decision = self._with_room_made(cycle, evaluation, decision, following=False)
+        if alone:
+            decision = self._with_room_made(cycle, evaluation, decision, following=False)
         advice = self.adviser.advise(cycle, evaluation, self.cache.table)
         return replace(decision, advice=tuple(one.text for one in advice))

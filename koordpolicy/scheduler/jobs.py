@@ -12,7 +12,7 @@ from koordpolicy.model.pod import PodKey
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.decision import PodDecision, Refusals
 from koordpolicy.scheduler.plugins import Plugin
-from koordpolicy.scheduler.plugins.base import Jobs
+from koordpolicy.scheduler.plugins.base import JobRoom, Jobs
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.step import Step
 
@@ -116,6 +116,20 @@ class JobPlugins:
     def together(self, view: PodView) -> bool:
         """Whether a pod goes with others or not at all, so that nobody is displaced for it alone."""
         return any(jobs.together(state, view) for _, jobs, state in self._steps)
+
+    def make_room(self, cycle: Cycle) -> JobRoom | None:
+        """Who goes for such a pod, that found no node, and for those it goes with; None where nothing is to be said of that.
+
+        Raises CycleProblem.
+        """
+        for step, jobs, state in self._steps:
+            try:
+                found = jobs.make_room(state, cycle.view)
+            except Exception as problem:
+                raise CycleProblem.of(problem, step) from problem
+            if found is not None:
+                return found
+        return None
 
 
 def _every(_view: PodView) -> bool:

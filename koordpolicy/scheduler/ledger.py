@@ -335,6 +335,10 @@ class Ledger:
         for one in fields(Account):
             setattr(account, one.name, getattr(before, one.name))
 
+    def waits(self, key: PodKey) -> bool:
+        """Whether a pod has a node, and has to be permitted to go there."""
+        return key in self._waiting
+
     @property
     def waiting(self) -> Mapping[PodKey, Account]:
         """The accounts that have to be permitted."""

@@ -73,6 +73,15 @@ class PluginHost:
         """The time in nanoseconds since 1970."""
         return self._reservations.clock()
 
+    @property
+    def promises(self) -> Ledger:
+        """Who waits for which node."""
+        return self._reservations.ledger
+
+    def release(self, *pods: PodKey) -> None:
+        """No node is promised to these pods any more."""
+        self._reservations.release(pods)
+
     def reconsider(self, *pods: PodKey) -> None:
         """Ask again about these pods (none named: all) that the plugin lets wait, or that it refused."""
         self._reservations.reconsider(self._reservations.names(self._plugin), pods)
@@ -117,8 +126,10 @@ class Reservations:
         framework: Callable[[], Framework],
         clock: Callable[[], int],
         reconsider: Reconsider,
+        release: Callable[[Sequence[PodKey]], None],
     ) -> None:
-        self._ledger = ledger
+        self.ledger = self._ledger = ledger
+        self.release = release
         self.framework = framework
         self.clock = clock
         self.reconsider = reconsider

@@ -31,8 +31,8 @@ from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.binding_cycle import BindingCycles, BindingSite
-from koordpolicy.scheduler.cycle import Cycle
-from koordpolicy.scheduler.decision import PodDecision
+from koordpolicy.scheduler.cycle import Cycle, CycleProblem
+from koordpolicy.scheduler.decision import PodDecision, Refusals
 from koordpolicy.scheduler.diagnosis import WaitlistDiagnosis
 from koordpolicy.scheduler.evaluation import Evaluation, EvaluationCache
 from koordpolicy.scheduler.framework import Framework
@@ -364,6 +364,15 @@ class Scheduler:
         if node is not None:
             self.cache.displace(key)
             self._happened(Event.POD_GONE, node)
+            if self._binding.jobs.present:
+                self._free_of(node)
+
+    def _free_of(self, node: str) -> None:
+        """Once nobody has to leave a node any more, those who wait for it are tried, who may have been refused for others' sake."""
+        waiting = self.ledger.promised_on(node)
+        if waiting and not any(self.ledger.leaves(view.pod) for view in self.cache.pods_on(node).values()):
+            for key in waiting:
+                self._waitlist.reconsider(key)
 
     def _came(self, view: PodView, node: str = "") -> None:
         """A pod is there that may go together with others; a plugin that fails over that costs it its company alone."""
@@ -411,8 +420,9 @@ class Scheduler:
         if decision.preemption is not None:
             for victim in decision.preemption.victims:
                 self.ledger.stays(victim.pod)
-            self._no_longer_waits(decision.pod)
-            self._waitlist.reconsider(decision.pod)
+            for key in (decision.pod, *(key for key, _ in decision.preemption.beside)):
+                self._no_longer_waits(key)
+                self._waitlist.reconsider(key)
 
     # --- scheduling -----------------------------------------------------------------------------
 
@@ -490,7 +500,10 @@ class Scheduler:
             self.on_decided(cycle, evaluation, self.cache.table, decision)
         if decision.placed:
             return self._binding.reserve(cycle, decision)
-        if evaluation is not None and not (grouped and jobs.together(view)):
+        if grouped and jobs.together(view):
+            if not decision.problem and (evaluation is not None or kept_back is not None):
+                decision = self._with_room_for_all(cycle, decision)
+        elif evaluation is not None:
             decision = framework.without_node(cycle, evaluation, decision)
         decision = replace(decision, promised=self.ledger.promised_to(view.pod.key) or "")
         for other in () if decision.preemption is None else decision.preemption.cleared:
@@ -500,7 +513,25 @@ class Scheduler:
         self._waitlist.refused(view, decision)
         if grouped:
             jobs.failed(view, decision)
+        for victim in () if decision.preemption is None else decision.preemption.victims:
+            if victim.waits:
+                reason = f"node {victim.node} was taken for pod {'/'.join(decision.pod)}"
+                self._binding.send_back(victim.pod, Refusals("Preemption", reason, 1))
+                self._waitlist.reconsider(victim.pod)
         return decision
+
+    def _with_room_for_all(self, cycle: Cycle, decision: PodDecision) -> PodDecision:
+        """A decision on a pod that goes with others, with who goes for all of them, or why nobody does. Raises CycleProblem."""
+        found = self._binding.jobs.make_room(cycle)
+        if found is None:
+            return decision
+        if found.made is not None:
+            self.ledger.made_room(cycle.view, found.made)
+            for key, node in found.made.beside:
+                other = self._waitlist.pods.get(key) or self.cache.view(key)
+                if other is not None:
+                    self.ledger.promise(other, node)
+        return replace(decision, preemption=found.made, remark=found.remark)
 
     def _undo(self, view: PodView, problem: Exception) -> PodDecision:
         """A decision after a failure somewhere in a cycle: nothing of the cycle holds, and the pod comes again."""
@@ -570,6 +601,21 @@ class Scheduler:
     def plugins(self) -> dict[str, Any]:
         """What is shown of the plugins' states, by filter."""
         return self._binding.status()
+
+    def rehearse(self, pod: Pod) -> PodDecision:
+        """A decision on a pod with all that would follow: who would have to go for it or for its gang. Nothing is kept."""
+        view = self.framework.view(pod)
+        gangs = self.gangs
+        if gangs is None or not gangs.together(view):
+            return self.framework.rehearse(view)
+        decision = self.framework.rehearse(view, alone=False)
+        if decision.placed or decision.problem:
+            return decision
+        try:
+            said = gangs.rehearse_room(view)
+        except CycleProblem as problem:
+            return self.framework.problem(pod, problem)
+        return decision if said is None else replace(decision, preemption=said.made, remark=said.remark)
 
     def last_decision(self, key: PodKey) -> PodDecision | None:
         """Why a pod that waits found no node when it was last looked at."""

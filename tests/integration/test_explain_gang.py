@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,18 @@ from koordpolicy.cli.terminal import Terminal
 _LABEL = "pod-group.scheduling.sigs.k8s.io"
 
 
-def explained(folder: Path, cpus: str, pods: int, *more: str, group: bool = True) -> tuple[int, str, str]:
-    """What is said of a gang of four on one node: the code, what is printed, what is told beside."""
+def explained(
+    folder: Path,
+    cpus: str,
+    pods: int,
+    *more: str,
+    group: bool = True,
+    there: Sequence[tuple[str, int, str]] = (),
+    priority: int = 0,
+) -> tuple[int, str, str]:
+    """What is said of a gang of four on one node: the code, what is printed, what is told beside. `there` are other pods of two
+    cores by name, with their priorities and nodes.
+    """
     room = {"cpu": cpus, "memory": "8Gi", "pods": "10"}
     objects: list[dict[str, Any]] = [
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"capacity": room, "allocatable": room}}
@@ -31,9 +42,18 @@ def explained(folder: Path, cpus: str, pods: int, *more: str, group: bool = True
         {
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": f"w{at}", "namespace": "default", "uid": f"u{at}", "labels": {_LABEL: "train"}},
-            "spec": {"schedulerName": "koord-scheduler", "containers": [container]}, "status": {"phase": "Pending"},
+            "spec": {"schedulerName": "koord-scheduler", "containers": [container], "priority": priority}, "status": {"phase": "Pending"},
         }
         for at in range(pods)
+    ]  # fmt: skip
+    large = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}
+    objects += [
+        {
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default", "uid": name},
+            "spec": {"schedulerName": "koord-scheduler", "containers": [large], "priority": order, "nodeName": node},
+            "status": {"phase": "Running"},
+        }
+        for name, order, node in there
     ]  # fmt: skip
     file = folder / "cluster.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), "utf-8")
@@ -61,3 +81,35 @@ def test_for_programs(tmp_path: Path) -> None:
     found = json.loads(explained(tmp_path, "3", 4, "-o", "json")[1])
     assert (found["minimum"], found["placed"], found["bound"]) == (4, 3, 0)
     assert [one["node"] for one in found["members"]] == ["n1", "n1", "n1", None]
+
+
+def preempting(folder: Path) -> tuple[str, ...]:
+    own = {
+        "apiVersion": "koordpolicy.io/v1alpha1", "kind": "GangScheduling", "metadata": {"name": "own"},
+        "spec": {"parameters": {"enablePreemption": {"value": True}}},
+    }  # fmt: skip
+    (folder / "own").mkdir()
+    (folder / "own" / "gangs.yaml").write_text(json.dumps(own), "utf-8")
+    return ("-p", str(folder / "own"))
+
+
+def test_who_would_have_to_go(tmp_path: Path) -> None:
+    low = [("low", 0, "n1"), ("high", 9999, "n1")]
+    code, out, err = explained(tmp_path, "6", 4, *preempting(tmp_path), there=low[:1], priority=100)
+    assert (code, err) == (0, "")
+    assert "all its pods find a node now" in out, "there is room beside it"
+    for there, said in (
+        (low[:1], "room would be made for all of them: default/low on n1 would have to go."),
+        (low[1:], "nobody would go for it: nobody may go for it."),
+    ):
+        out = explained(tmp_path, "5", 4, "-p", str(tmp_path / "own"), there=there, priority=100)[1]
+        assert said in out
+    found = json.loads(
+        explained(tmp_path, "5", 4, "-p", str(tmp_path / "own"), "-o", "json", there=low[:1], priority=100)[1]
+    )
+    assert found["room"]["victims"] == [{"pod": "default/low", "on": "n1"}]
+    assert len(found["room"]["nodes"]) == 3
+    printed = io.StringIO()
+    pod = ("explain", "pod", "w0", "-f", str(tmp_path / "cluster.json"), "-p", str(tmp_path / "own"))
+    assert main(pod, Terminal(printed, io.StringIO())) == 0
+    assert "n1" in printed.getvalue(), "alone it finds a node"

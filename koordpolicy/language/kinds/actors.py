@@ -405,8 +405,11 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ),
     (
         "GangScheduling",
-        _by(awaited="scheduler"),
-        "preemption preemption.enabled preemption.eligible preemption.job preemption.importance",
+        _SCHEDULED,
+        (
+            "preemption preemption.enabled preemption.eligible preemption.wholeGangs preemption.sparesBudgets preemption.job "
+            "preemption.importance"
+        ),
     ),
     ("Rollout", _COMPILED, _RULES),
     (

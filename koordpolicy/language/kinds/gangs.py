@@ -146,7 +146,12 @@ class GangPreemption(PolicyModel):
 
     enabled: Annotated[
         Value,
-        Slot(BOOL, "Whether a gang displaces others, as a whole or not at all.", roots=_GANG, default=False),
+        Slot(
+            BOOL,
+            "Whether others go for a gang that fits nowhere, so that all its pods fit; `pod` is the one that found no node.",
+            roots=_GANG | {"pod"},
+            default=False,
+        ),
     ] = None
     eligible: Annotated[
         Value,
@@ -154,6 +159,24 @@ class GangPreemption(PolicyModel):
             BOOL,
             "Whether a pod on a node may go for a pod of a gang.",
             roots=_POD | {"victim"},
+        ),
+    ] = None
+    whole_gangs: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether all pods of its gang that have a node go with a pod, or it stays where one of them may not go.",
+            roots=_POD | {"victim"},
+            default=False,
+        ),
+    ] = None
+    spares_budgets: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether pods stay first, wherever they can, whose going breaks a disruption budget.",
+            roots=_GANG,
+            default=False,
         ),
     ] = None
     job: Annotated[

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from koordpolicy.algorithms.columns import Mask
 from koordpolicy.algorithms.eviction import Victims
@@ -97,8 +97,17 @@ class Host(Protocol):
         """The time in nanoseconds since 1970."""
         ...
 
+    @property
+    def promises(self) -> "Promises":
+        """Who waits for which node."""
+        ...
+
     def reconsider(self, *pods: PodKey) -> None:
         """Ask again about these pods (none named: all) that the plugin lets wait, refused, or keeps before its gate."""
+        ...
+
+    def release(self, *pods: PodKey) -> None:
+        """No node is promised to these pods any more."""
         ...
 
 
@@ -176,6 +185,13 @@ waits, only while it patches."""
 # --- pods that go together ------------------------------------------------------------------------
 
 
+class JobRoom(NamedTuple):
+    """What becomes of room for pods that go together: what is said of it, and who goes (None: nobody)."""
+
+    remark: str
+    made: PostFilterResult | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Jobs:
     """What a plugin does for pods that go together. All get its state first.
@@ -184,7 +200,7 @@ class Jobs:
     that an object has changed that jobs are declared by, `renewed` that a revision begins to decide. `open` says whether there may be anybody whom `next` names. `next` says who is tried before the queue's first: of those that may be
     tried, whether or not they back off, or of those that are due; `begin` why a pod is not tried now that has its turn; `failed` hears
     why one found no node. `at_once` says whether those that are next are decided on in the same step, `together` whether a pod goes
-    with others or not at all.
+    with others or not at all; of one that does, and found no node, `make_room` says who goes for all of them (None: nothing is to be said).
     """
 
     came: Callable[[Any, PodView, str], None]
@@ -197,6 +213,7 @@ class Jobs:
     failed: Callable[[Any, PodView, PodDecision], None]
     at_once: Callable[[Any], bool]
     together: Callable[[Any, PodView], bool]
+    make_room: Callable[[Any, PodView], JobRoom | None]
 
 
 # --- when no node is left -------------------------------------------------------------------------
@@ -349,6 +366,10 @@ class Promises(Protocol):
 
     def leaves(self, pod: Pod) -> bool:
         """Whether a pod was chosen to leave its node."""
+        ...
+
+    def waits(self, key: PodKey) -> bool:
+        """Whether a pod has a node, and has to be permitted to go there."""
         ...
 
 

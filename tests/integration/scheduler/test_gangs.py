@@ -1,5 +1,6 @@
 """Gangs on a real API server: whole or absent, over kills of the scheduler, and what their PodGroups say of it."""
 
+import json
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -83,6 +84,48 @@ def test_killed_again_and_again_every_gang_is_whole_or_absent(site: Site) -> Non
         site.eventually(
             lambda: _status(site)[gone].get("phase") == "Pending", "and told of the one that is gone"
         )
+    site.check_capacity()
+
+
+def test_a_gang_displaces_others_as_a_whole(site: Site) -> None:
+    site.do("DELETE", _GROUPS)
+    policy = {"spec": {"parameters": {"enablePreemption": {"value": True}}}, "metadata": {"name": "own"}}
+    head = {"apiVersion": "koordpolicy.io/v1alpha1", "kind": "GangScheduling"}
+    site.write("gangs.yaml", json.dumps({**head, **policy}))
+    for number in range(2):
+        site.node(f"n-{number}", {"cpu": "2", "memory": "64Gi", "pods": "60"})
+    with site.scheduler("s1", "--no-leader-elect"):
+        for number in range(2):
+            site.pod(f"low-{number}", "1500m")
+        site.eventually(lambda: len(site.where()) == 2, "the nodes are taken")
+        group = {
+            "apiVersion": "scheduling.sigs.k8s.io/v1alpha1",
+            "kind": "PodGroup",
+            "metadata": {"name": "g"},
+        }
+        site.do("POST", _GROUPS, {**group, "spec": {"minMember": 2}})
+        for number in range(2):
+            labels = {"labels": {_LABEL: "g"}}
+            site.pod(f"g-{number}", "1500m", priorityClassName="important", metadata=labels)
+
+        def leaving() -> set[str]:
+            found = site.pods()
+            return {
+                name
+                for name in ("low-0", "low-1")
+                if name not in found or "deletionTimestamp" in found[name]["metadata"]
+            }
+
+        site.eventually(lambda: leaving() == {"low-0", "low-1"}, "both have to go")
+        nominated = [site.pods()[f"g-{number}"]["status"].get("nominatedNodeName") for number in range(2)]
+        assert sorted(map(str, nominated)) == ["n-0", "n-1"]
+        site.gone("low-0")
+        time.sleep(1.0)
+        assert not _bound(site)["g"], "nobody is bound before all have gone"
+        site.gone("low-1")
+        site.eventually(lambda: _bound(site)["g"] == 2, "the gang has its places")
+        told = [about for about, reason, _, _ in site.events() if reason == "Preempted"]
+        assert len(told) == 2
     site.check_capacity()
 
 

@@ -11,7 +11,7 @@ from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.binder import Binding, Preempt, Report, apply, plan
-from koordpolicy.scheduler.decision import CycleFailure
+from koordpolicy.scheduler.decision import CycleFailure, Victim
 from tests.unit.scheduler.world import START, World
 
 NODE = {
@@ -173,5 +173,22 @@ def test_a_pod_that_waits_no_longer_says_so() -> None:
         assert planned.nominated == ""
         await apply(here.cluster, planned)
         assert (await here.pod()).nominated_node == ""
+
+    asyncio.run(run())
+
+
+def test_pods_beside_are_told_of_their_nodes_too_and_those_that_are_gone_do_not_matter() -> None:
+    async def run() -> None:
+        here = await rim("1")
+        mate = pod_of("1")
+        mate["metadata"]["name"] = "mate"
+        await here.cluster.create(PODS, mate)
+        report = Report(("default", "x"), "Unschedulable", "no room", START, "a")
+        victim = Victim(("default", "victim"), "uid", node="a")  # it has gone by itself meanwhile
+        beside = ((("default", "mate"), "a"), (("default", "gone"), "a"))
+        outcome = await apply(here.cluster, Preempt(report, (victim,), (), START, beside))
+        assert outcome.error is None
+        for name in ("x", "mate"):
+            assert read_pod(await here.cluster.get(PODS, name, namespace="default")).nominated_node == "a"
 
     asyncio.run(run())

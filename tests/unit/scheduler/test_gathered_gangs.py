@@ -11,7 +11,7 @@ from koordpolicy.model.protocol import GANG_TOPOLOGY_SPEC
 from tests.unit.scheduler.test_gangs import Ganged, pod_group
 from tests.unit.scheduler.test_neighbours import HOST
 from tests.unit.scheduler.test_network import NODES, TOPOLOGY
-from tests.unit.scheduler.world import node
+from tests.unit.scheduler.world import node, pod
 
 NAMES = [f"p{at}" for at in range(8)]
 
@@ -90,3 +90,41 @@ def test_it_is_off_unless_policy_says_so() -> None:
     for name in NAMES:
         made.come(name, "a")
     assert made.run() == NAMES
+
+
+@pytest.mark.parametrize("placement", ["OneByOne", "AtOnce"])
+def test_room_is_made_within_one_place(placement: str) -> None:
+    made = world(
+        [{"layer": "Spine", "strategy": "MustGather"}], 6, placement=placement, enablePreemption=True
+    )
+    for at in (1, 4):
+        made.come(f"low{at}", {"node": f"n{at}", "phase": "Running", "priority": 10})
+    for name in NAMES[:6]:
+        made.come(name, "a")
+    assert made.run() == []
+    ledger = made.scheduler.ledger
+    promised = {name: ledger.promised_to(("default", name)) for name in NAMES[:6]}
+    assert {NODES[str(one)].get("labels", {}).get("spine", "") for one in promised.values()} == {"s1"}
+    assert "is made by sending 1 pod away from 1 node" in made.messages["p0"], (
+        "the one in another place stays"
+    )
+    going = [name for name in ("low1", "low4") if ledger.leaves(pod(name))]
+    assert len(going) == 1
+    made.go(going[0])
+    made.pass_time(30)
+    assert made.run() == NAMES[:6]
+    assert spines(made, NAMES[:6]) == {"s1"}
+    assert not ledger.promises
+
+
+def test_nobody_goes_where_no_place_would_take_all() -> None:
+    made = world([{"layer": "Spine", "strategy": "MustGather"}], 8, enablePreemption=True)
+    made.come("low", {"node": "n1", "phase": "Running", "priority": 10})
+    for name in NAMES:
+        made.come(name, "a")
+    assert made.run() == []
+    assert (
+        "nobody goes for gang default/a: without all who may go, 2 of 8 pods find no node"
+        in made.messages["p0"]
+    )
+    assert not made.scheduler.ledger.promises

@@ -71,7 +71,7 @@ class Books:
         for at in range(3):
             hear(world, volume(f"v{at}"))
         self.reservations = Reservations(
-            scheduler.ledger, lambda: scheduler.framework, lambda: START, lambda *_: None
+            scheduler.ledger, lambda: scheduler.framework, lambda: START, lambda *_: None, lambda *_: None
         )
         self.reservations.begin(scheduler.framework)
         self._states = world.states

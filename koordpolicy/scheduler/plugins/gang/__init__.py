@@ -1,8 +1,9 @@
 """Gangs: pods that run together or not at all.
 
-What belongs here: the state of all gangs (`gangs`), what policy says of them (`policy`), who holds back for whom (`starving`), what
-is told (`words`). What does not: the steps of pods and what each means for the others (`algorithms/gang_book.py`), and
-the status of PodGroup objects (`scheduler/pod_group_status.py`).
+What belongs here: the state of all gangs (`gangs`), what policy says of them (`policy`), who holds back for whom (`starving`), who
+goes for a gang that finds no room (`room`, of `parties`, as `victims` says), what is told (`words`). What does not: the steps of
+pods and what each means for the others (`algorithms/gang_book.py`), and the status of PodGroup objects
+(`scheduler/pod_group_status.py`).
 """
 
 from typing import Final
@@ -30,5 +31,6 @@ COSCHEDULING: Final = Plugin(
         failed=Gangs.failed,
         at_once=Gangs.at_once,
         together=Gangs.together,
+        make_room=Gangs.make_room,
     ),
 )

@@ -8,7 +8,7 @@ wait give their nodes back.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from koordpolicy.algorithms.gang import Gang, Held, Permitted, Why, gang_id
+from koordpolicy.algorithms.gang import Gang, Held, Permitted, Why, gang_id, in_order
 from koordpolicy.algorithms.gang_book import GangBook
 from koordpolicy.algorithms.gang_records import GangPods
 from koordpolicy.cluster.nodes import NodeView
@@ -16,11 +16,18 @@ from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.gang import GangDeclaration, GangKey, declared_by_pod
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.protocol import PHASE_RUNNING
-from koordpolicy.scheduler.decision import PodDecision
-from koordpolicy.scheduler.plugins.base import Host, Refusal, Wait
+from koordpolicy.scheduler.decision import PodDecision, PostFilterResult
+from koordpolicy.scheduler.plugins.base import Host, JobRoom, Refusal, Wait
 from koordpolicy.scheduler.plugins.gang.policy import BY_POD_GROUP, GangDecisions, GangPolicy
+from koordpolicy.scheduler.plugins.gang.room import NoRoom, RoomForGang, Wanted
 from koordpolicy.scheduler.plugins.gang.starving import Starving
-from koordpolicy.scheduler.plugins.gang.words import lacking_text, not_initialised_text
+from koordpolicy.scheduler.plugins.gang.victims import GangVictims
+from koordpolicy.scheduler.plugins.gang.words import (
+    lacking_text,
+    no_room_text,
+    not_initialised_text,
+    room_text,
+)
 from koordpolicy.scheduler.plugins.parameters import Parameters
 from koordpolicy.scheduler.plugins.topology.pins import NETWORK
 from koordpolicy.scheduler.plugins.topology.plan import NoPlan, Planner
@@ -62,6 +69,11 @@ class Gangs:
         self._unfinished: dict[str, None] = {}
         """The gangs that are bound in part."""
         self._starving = Starving(self.book, self._decisions, host.now)
+        self._victims = GangVictims(host.graph)
+        self._tried: PodKey | None = None
+        """The pod that has its turn, or that opened a round for which there is no plan."""
+        self._due: tuple[PodKey, ...] = ()
+        """The pods that are promised nodes from which nobody has to go: they are tried again once the round is over."""
         self.heard()
 
     # --- what there is ----------------------------------------------------------------------------
@@ -247,6 +259,8 @@ class Gangs:
             if not turn.candidates:
                 self._in_round.clear()
                 self._planned.clear()
+                self._ask_again(self._due)
+                self._due = ()
         for named in list(self._unfinished) if self._unfinished else ():
             gang = self.book.gangs.get(named)
             if (
@@ -264,6 +278,7 @@ class Gangs:
     def begin(self, view: PodView) -> Refusal | None:
         """Why a pod is not tried that has its turn."""
         key = view.pod.key
+        self._tried = None
         gang = self.book.gang_of(key)
         if gang is None:
             return None
@@ -278,6 +293,7 @@ class Gangs:
         why = self.book.begin(key)
         if why is not None:
             return Refusal(self._text(why, key))
+        self._tried = key
         return self._plan(gang) if opens and self.book.round is not None else None
 
     def _plan(self, gang: Gang) -> Refusal | None:
@@ -290,6 +306,10 @@ class Gangs:
         if isinstance(found, NoPlan):
             return Refusal(found.reason, filter=NETWORK)
         self._planned.update(found.nodes)
+        promised_to = self._host.promises.promised_to
+        self._host.release(
+            *[key for key, node in found.nodes.items() if promised_to(key) not in (None, node)]
+        )
         return None
 
     @property
@@ -311,6 +331,64 @@ class Gangs:
     def _free(self, gang: Gang) -> bool:
         return gang.parameters is not None and self._decisions.free(gang, self.book.group_of(gang))
 
+    # --- room for all of them ---------------------------------------------------------------------
+
+    def make_room(self, view: PodView) -> JobRoom | None:
+        """Who goes for a gang of which a pod found no node; None where policy has nobody go, or the pod was not tried.
+
+        Raises CycleProblem.
+        """
+        key, round_ = view.pod.key, self.book.round
+        gang = self.book.gang_of(key)
+        if gang is None or self._tried != key or round_ is None or round_.failed:
+            return None
+        found = self.room(view)
+        if found is None:
+            return None
+        mine = (*self.book.pending_with(gang), *in_order(self.book.together(gang), "waiting"))
+        if isinstance(found, NoRoom):
+            if not found.waits:
+                self._host.release(*mine)
+        elif all(victim.waits for victim in found.victims):
+            self._due = mine
+        return _said(gang, found)
+
+    def rehearse_room(self, view: PodView) -> JobRoom | None:
+        """The same for a pod without a node of a complete gang, as it would be now; nothing follows from it. Raises CycleProblem."""
+        gang = self.book.gang_of(view.pod.key)
+        if gang is None or self.book.lacking(gang):
+            return None
+        found = self.room(view)
+        return None if found is None else _said(gang, found)
+
+    def room(self, view: PodView) -> PostFilterResult | NoRoom | None:
+        """The same for a pod without a node, as it would be now; nothing follows from it. Raises CycleProblem."""
+        gang = self.book.gang_of(view.pod.key)
+        if gang is None or gang.parameters is None:
+            return None
+        group = self.book.group_of(gang)
+        if not self._decisions.displaces(gang, group, view):
+            return None
+        network = gang.parameters.network
+        if network is not None and self._planned:
+            return NoRoom("its plan does not hold any more")
+        if self._victims.graph is not self._host.graph:
+            self._victims = GangVictims(self._host.graph)
+        pods = [self._views[pod] for pod in self.book.pending_with(gang) if pod in self._views]
+        wanted = Wanted(
+            view,
+            [view, *(one for one in pods if one.pod.key != view.pod.key)],
+            tuple(in_order(self.book.together(gang), "waiting")),
+            network,
+            self._decisions.spares_budgets(gang, group),
+        )
+        return RoomForGang(self._host, self._victims, self._company).find(wanted)
+
+    def _company(self, key: PodKey) -> tuple[PodKey, ...]:
+        """The pods with a node that are in one gang with another one."""
+        gang = self.book.gang_of(key)
+        return () if gang is None else (*gang.bound, *gang.waiting)
+
     def failed(self, view: PodView, decision: PodDecision) -> None:
         """A pod found no node, or was not tried."""
         key = view.pod.key
@@ -318,7 +396,7 @@ class Gangs:
         if gang is None:
             return
         have = sum(len(one.waiting) for one in self.book.together(gang))
-        first = decision.message.partition("\n")[0]
+        first = decision.message.partition("\n")[0].removesuffix(".")
         text = f"{have} had a node when pod {'/'.join(key)} found none: {first}"
         before = self.book.round.failed if self.book.round is not None else ""
         rejected = self.book.failed(key, text)
@@ -436,3 +514,9 @@ class Gangs:
             "boundInPart": len(self._unfinished),
             **({} if self.book.round is None else {"round": self.book.round.gang}),
         }
+
+
+def _said(gang: Gang, found: PostFilterResult | NoRoom) -> JobRoom:
+    if isinstance(found, NoRoom):
+        return JobRoom(no_room_text(gang.id, found.reason, waits=found.waits))
+    return JobRoom(room_text(gang.id, found), found)

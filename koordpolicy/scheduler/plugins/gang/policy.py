@@ -182,6 +182,17 @@ class GangDecisions:
         """Whether others hold back for it."""
         return self._says("queue.starves", gang, group)
 
+    def displaces(self, gang: Gang, group: GangGroup, pod: PodView) -> bool:
+        """Whether others go for it where it finds no room; `pod` is the one of it that found none."""
+        found = self.policy.says(
+            "preemption.enabled", lambda: {**self.records(gang, group), "pod": pod.facts}, False
+        )
+        return found is True
+
+    def spares_budgets(self, gang: Gang, group: GangGroup) -> bool:
+        """Whether those stay first, wherever they can, whose going breaks a disruption budget."""
+        return self._says("preemption.sparesBudgets", gang, group)
+
     def at_once(self, gang: Gang, group: GangGroup) -> bool:
         """Whether its pods are decided on in one go."""
         found = self.policy.says("placement", lambda: self.records(gang, group), "OneByOne")
@@ -199,5 +210,6 @@ _FIELDS: Final = (
     "gangOfPod", "declaredBy", "initialised", "minimum", "total", "mode", "matchPolicy", "waitingTime", "groups", "complete",
     "satisfied", "free", "rejectsTogether", "placement", "queue.oneEnters", "queue.finishesFirst", "queue.starves",
     "network.enabled", "network.mustGather", "network.multiples", "network.candidates", "network.filling", "network.countsMembers",
+    "preemption.enabled", "preemption.sparesBudgets",
 )  # fmt: skip
 """The decisions that the plugin asks."""

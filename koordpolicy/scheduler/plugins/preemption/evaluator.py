@@ -6,14 +6,13 @@ from typing import Final
 from koordpolicy.algorithms.eviction import Victims
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.prepared import Records
-from koordpolicy.model.pod import Pod, PodKey
-from koordpolicy.model.protocol import CONDITION_DISRUPTION_TARGET, REASON_PREEMPTION
+from koordpolicy.model.pod import PodKey
 from koordpolicy.scheduler.decision import NoCandidate, PostFilterResult
 from koordpolicy.scheduler.plugins.base import FilterResults, FilterRun, PostFilterHost
+from koordpolicy.scheduler.plugins.leaving import is_leaving
 from koordpolicy.scheduler.plugins.preemption.policy import PreemptionPolicy
 from koordpolicy.scheduler.plugins.preemption.search import Search
 
-_TRUE = "True"
 _LABELS_CHANGE: Final = frozenset({Event.POD_CHANGED})
 
 NEVER: Final = NoCandidate({}, "not eligible due to preemptionPolicy=Never")
@@ -67,16 +66,6 @@ class PreemptionEvaluator:
             return False
         eligible = self._policy.eligible_for(run.records)
         return any(
-            eligible(view) and self._is_leaving(view.pod) for view in self._cache.pods_on(node).values()
-        )
-
-    def _is_leaving(self, pod: Pod) -> bool:
-        if self._promises.leaves(pod):
-            return True
-        found = pod.condition(CONDITION_DISRUPTION_TARGET)
-        return (
-            pod.terminating
-            and found is not None
-            and found.status == _TRUE
-            and found.reason == REASON_PREEMPTION
+            eligible(view) and is_leaving(view.pod, self._promises)
+            for view in self._cache.pods_on(node).values()
         )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from koordpolicy.algorithms.columns import Column
 from koordpolicy.algorithms.gathering import (
     GangNetwork,
     Gathering,
@@ -61,8 +62,12 @@ class Planner:
         self._cache = cache
         self._run_of = run_of
 
-    def plan(self, members: Sequence[PodView], how: GangNetwork, now: int) -> GangPlan | NoPlan:
-        """Where these pods go, one at least; `now` is the time in nanoseconds. Nothing is changed. Raises CycleProblem."""
+    def plan(
+        self, members: Sequence[PodView], how: GangNetwork, now: int, scores: Column | None = None
+    ) -> GangPlan | NoPlan:
+        """Where these pods go, one at least; `now` is the time in nanoseconds, `scores` are those of nodes (None: 0). Nothing is
+        changed. Raises CycleProblem.
+        """
         network, table = self._cache.state.network, self._cache.table
         tree = network.tree
         if tree is None:
@@ -71,6 +76,7 @@ class Planner:
         runs = {view.pod.key: self._run_of(view) for view in pods}
         found = offered(list(runs.values()), table)
         slots = found.slots[tree.rows]
+        liked = None if scores is None else scores[tree.rows]
         group = pods[0].network_group
         existing = network.existing(group, tree)
         if how.counts_members and group:
@@ -82,7 +88,7 @@ class Planner:
             if attempt == _BOLD and len({run.likeness for run in runs.values()}) > 1:
                 largest = sorted(runs.values(), key=_request, reverse=True)
                 slots = offered(largest, table).slots[tree.rows]
-            place = gather(tree, Offers.of(slots, existing), len(pods), order)
+            place = gather(tree, Offers.of(slots, existing, liked), len(pods), order)
             if isinstance(place, Scattered):
                 return NoPlan(_why(tree, place, len(pods), order))
             leaves = assigned(by_name, place.leaves)
