@@ -2,24 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final
 
-from koordpolicy.algorithms.quota_split import QuotaShare, QuotaSplit, scaled_mins, split
+from koordpolicy.algorithms.quota_columns import QuotaColumns, QuotaPart
+from koordpolicy.algorithms.quota_split import QuotaShare, QuotaSplit, scaled_mins, shrunk, split
 
-
-class QuotaPart(NamedTuple):
-    """What a quota brings to the split of one resource; `min` as its spec says, `guaranteed` what counts above it."""
-
-    request: int
-    min: int
-    guaranteed: int
-    weight: int
-    lends: bool
-    scales: bool
-
-    def share(self, name: str, least: int) -> QuotaShare:
-        """The same with the min that can be kept."""
-        return QuotaShare(name, self.request, max(least, self.guaranteed), self.weight, self.lends)
+MANY: Final = 64
+"""So many quotas are split quicker in columns than one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +23,22 @@ class ResourceSplit:
 
 @dataclass(slots=True)
 class _Resource:
-    """One resource: the parts by quota, the sums of mins and of what all would get if there were enough."""
+    """One resource: the parts by quota; sums of mins, of those that do not shrink, of what all would get if there were enough."""
 
     parts: dict[str, QuotaPart] = field(default_factory=dict)
     min: int = 0
+    fixed: int = 0
     most: int = 0
     scaling: int = 0
     kept: ResourceSplit | None = None
+    columns: QuotaColumns | None = None
 
 
 class QuotaLevel:
     """All quotas below one parent.
 
     Where there is enough for all, what one of them gets follows from its own part and two sums. Only where there is not,
-    all parts are looked at, once for each state in which somebody asks.
+    all parts are looked at, once for each state in which somebody asks; in columns, where they are many.
     """
 
     __slots__ = ("_resources",)
@@ -72,8 +63,11 @@ class QuotaLevel:
         for part, sign in ((old, -1), (new, 1)):
             if part is not None:
                 resource.min += sign * part.min
-                resource.most += sign * part.share(name, part.min).most
+                resource.fixed += sign * (0 if part.scales else part.min)
+                resource.most += sign * _share(name, part, part.min).most
                 resource.scaling += sign * part.scales
+        if resource.columns is not None:
+            resource.columns.put(name, old, new)
         if new is None:
             del resource.parts[name]
             if not resource.parts:
@@ -88,8 +82,18 @@ class QuotaLevel:
         if resource is None or part is None:
             return 0
         if not self._scales(resource, total) and resource.most <= (total or 0):
-            return part.share(name, part.min).most
-        return self._split(resource, total).split.runtime[name]
+            return _share(name, part, part.min).most
+        found = self._in_columns(resource, total, name)
+        return self._split(resource, total).split.runtime[name] if found is None else found
+
+    def _in_columns(self, resource: _Resource, total: int | None, name: str) -> int | None:
+        """The runtime of one of many; None where they are few, or beyond what columns can tell apart."""
+        if len(resource.parts) < MANY:
+            resource.columns = None
+            return None
+        if resource.columns is None:
+            resource.columns = QuotaColumns(resource.parts)
+        return resource.columns.runtime(total or 0, name, scaled=self._scales(resource, total))
 
     def least(self, key: str, total: int | None, name: str) -> int:
         """The min of one quota that can be kept where its parent has `total`."""
@@ -97,7 +101,9 @@ class QuotaLevel:
         part = None if resource is None else resource.parts.get(name)
         if resource is None or part is None:
             return 0
-        return self._split(resource, total).mins[name] if self._scales(resource, total) else part.min
+        if total is None or not self._scales(resource, total) or not part.scales:
+            return part.min
+        return shrunk(part.min, total - resource.fixed, resource.min - resource.fixed)
 
     def shared(self, key: str, total: int | None) -> ResourceSplit:
         """How a resource is shared, with all that led there."""
@@ -114,6 +120,11 @@ class QuotaLevel:
             if total is not None and self._scales(resource, total):
                 fixed = {name for name, part in resource.parts.items() if not part.scales}
                 mins = scaled_mins(total, mins, fixed)
-            shares = tuple(part.share(name, mins[name]) for name, part in resource.parts.items())
+            shares = tuple(_share(name, part, mins[name]) for name, part in resource.parts.items())
             kept = resource.kept = ResourceSplit(total, mins, shares, split(total or 0, shares))
         return kept
+
+
+def _share(name: str, part: QuotaPart, least: int) -> QuotaShare:
+    """What a quota brings, with the min that can be kept."""
+    return QuotaShare(name, part.request, max(least, part.guaranteed), part.weight, part.lends)

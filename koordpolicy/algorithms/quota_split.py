@@ -89,14 +89,12 @@ def scaled_mins(total: int, mins: Mapping[str, int], fixed: Collection[str] = ()
         return dict(mins)
     left = total - _sum(mins, fixed)
     scaled = _sum(mins, mins.keys() - set(fixed))
-    return {
-        name: number
-        if name in fixed
-        else 0
-        if left <= 0 or scaled <= 0
-        else int(float(left) * float(number) / float(scaled))
-        for name, number in mins.items()
-    }
+    return {name: number if name in fixed else shrunk(number, left, scaled) for name, number in mins.items()}
+
+
+def shrunk(least: int, left: int, scaled: int) -> int:
+    """A min where `left` is there for mins that are `scaled` together."""
+    return 0 if left <= 0 or scaled <= 0 else int(float(left) * float(least) / float(scaled))
 
 
 def _sum(mins: Mapping[str, int], names: Iterable[str]) -> int:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from koordpolicy.algorithms.quota_level import QuotaLevel, QuotaPart, ResourceSplit
+from koordpolicy.algorithms.quota_columns import QuotaPart
+from koordpolicy.algorithms.quota_level import QuotaLevel, ResourceSplit
 from koordpolicy.algorithms.quota_limits import larger, masked
 from koordpolicy.model.protocol import ROOT_QUOTA
 from koordpolicy.model.reading import NOTHING, Amounts
