@@ -19,6 +19,7 @@ from tests.vectors.runners import (
     node_agent_isolation,
     node_agent_peaks,
     scheduler_core,
+    scheduler_devices,
     scheduler_gangs,
     scheduler_neighbours,
     scheduler_packing,
@@ -48,6 +49,7 @@ _DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
     ("scheduler-jobs", scheduler_gangs.RUNNERS),
     ("scheduler-jobs", scheduler_quotas.RUNNERS),
     ("scheduler-resources", scheduler_zones.RUNNERS),
+    ("scheduler-resources", scheduler_devices.RUNNERS),
 )
 
 RUNNERS: Mapping[tuple[str, str], Runner] = {
