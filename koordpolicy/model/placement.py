@@ -111,10 +111,10 @@ def read_placement(pod: Json) -> Placement:
         node_selector=texts(spec, "nodeSelector", "spec"),
         required=None if required is None else read_node_terms(required),
         preferred=tuple(
-            PreferredTerm(weight(wish, _AFFINITY), _term(mapping(wish, "preference", _AFFINITY)))
+            PreferredTerm(weight(wish, _AFFINITY), read_node_term(mapping(wish, "preference", _AFFINITY)))
             for wish in _few(affinity, _PREFERRED)
         ),
-        tolerations=tuple(_toleration(one) for one in objects(spec, "tolerations", "spec")),
+        tolerations=tuple(read_toleration(one) for one in objects(spec, "tolerations", "spec")),
         gates=tuple(text(gate, "name", "spec.schedulingGates") for gate in objects(spec, "schedulingGates")),
     )
     if len(placement.label_keys) > MOST_LABEL_KEYS:
@@ -124,7 +124,7 @@ def read_placement(pod: Json) -> Placement:
 
 def read_node_terms(selector: Json) -> tuple[NodeTerm, ...]:
     """The terms of a node selector, one of which must hold. Raises ObjectError."""
-    return tuple(_term(term) for term in _few(selector, "nodeSelectorTerms"))
+    return tuple(read_node_term(term) for term in _few(selector, "nodeSelectorTerms"))
 
 
 _SELDOM_SAID: Final = ("affinity", "nodeSelector", "schedulingGates")
@@ -135,11 +135,12 @@ _TOLERATION: Final = ("key", "operator", "value", "effect")
 def _tolerant(tolerations: tuple[tuple[object, ...], ...]) -> Placement:
     """The placement of pods with these tolerations, given field by field, and nothing else."""
     return Placement(
-        tolerations=tuple(_toleration(dict(zip(_TOLERATION, one, strict=True))) for one in tolerations)
+        tolerations=tuple(read_toleration(dict(zip(_TOLERATION, one, strict=True))) for one in tolerations)
     )
 
 
-def _toleration(one: Json) -> Toleration:
+def read_toleration(one: Json) -> Toleration:
+    """A toleration from its JSON. Raises ObjectError."""
     at = "spec.tolerations"
     return Toleration(
         text(one, "key", at),
@@ -149,7 +150,8 @@ def _toleration(one: Json) -> Toleration:
     )
 
 
-def _term(term: Json) -> NodeTerm:
+def read_node_term(term: Json) -> NodeTerm:
+    """A term of a node selector from its JSON. Raises ObjectError."""
     return NodeTerm(
         tuple(_requirement(one) for one in _few(term, "matchExpressions")),
         tuple(_requirement(one) for one in _few(term, "matchFields")),

@@ -72,6 +72,7 @@ class Owner:
     name: str
     uid: str = ""
     controller: bool = False
+    api_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +292,7 @@ def read_owner(reference: Json) -> Owner:
         text(reference, "name", at),
         text(reference, "uid", at),
         flag(reference, "controller", at),
+        text(reference, "apiVersion", at),
     )
 
 

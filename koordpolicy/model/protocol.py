@@ -133,6 +133,27 @@ POD_GROUP_NAME = "pod-group.scheduling.sigs.k8s.io/name"
 POD_GROUP_MINIMUM = "pod-group.scheduling.sigs.k8s.io/min-available"
 POD_GROUP_MATCH_POLICY = "pod-group.scheduling.sigs.k8s.io/match-policy"
 RESERVATION_AFFINITY = "scheduling.koordinator.sh/reservation-affinity"
+RESERVATION_ALLOCATED = "scheduling.koordinator.sh/reservation-allocated"
+RESERVATION_IGNORED = "scheduling.koordinator.sh/reservation-ignored"
+EXACT_MATCH_RESERVATION = "scheduling.koordinator.sh/exact-match-reservation"
+OPERATING_MODE = "scheduling.koordinator.sh/operating-mode"
+OPERATING_AS_RESERVATION = "Reservation"
+RESERVATION_OWNERS = "scheduling.koordinator.sh/reservation-owners"
+RESERVATION_CURRENT_OWNER = "scheduling.koordinator.sh/reservation-current-owner"
+
+# Reservations
+
+RESERVATION_ORDER = "scheduling.koordinator.sh/reservation-order"
+RESERVATION_RESTRICTED_OPTIONS = "scheduling.koordinator.sh/reservation-restricted-options"
+RESERVATION_RESIZE = "scheduling.koordinator.sh/reservation-resize-allocatable"
+RESERVE_POD_RESERVATION = "scheduling.koordinator.sh/reservation-name"
+RESERVE_POD_NODE = "scheduling.koordinator.sh/reservation-node"
+RESERVATION_PENDING, RESERVATION_AVAILABLE = "Pending", "Available"
+RESERVATION_SUCCEEDED, RESERVATION_FAILED = "Succeeded", "Failed"
+ALLOCATE_ALIGNED, ALLOCATE_RESTRICTED = "Aligned", "Restricted"
+CONDITION_RESERVATION_SCHEDULED, CONDITION_RESERVATION_READY = "Scheduled", "Ready"
+REASON_SCHEDULED, REASON_UNSCHEDULABLE = "Scheduled", "Unschedulable"
+REASON_AVAILABLE, REASON_SUCCEEDED, REASON_EXPIRED = "Available", "Succeeded", "Expired"
 
 # ConfigMaps
 

@@ -25,6 +25,7 @@ from tests.vectors.runners import (
     scheduler_packing,
     scheduler_preemption,
     scheduler_quotas,
+    scheduler_reservations,
     scheduler_topology,
     scheduler_zones,
 )
@@ -48,6 +49,7 @@ _DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
     ("scheduler-jobs", scheduler_topology.RUNNERS),
     ("scheduler-jobs", scheduler_gangs.RUNNERS),
     ("scheduler-jobs", scheduler_quotas.RUNNERS),
+    ("scheduler-resources", scheduler_reservations.RUNNERS),
     ("scheduler-resources", scheduler_zones.RUNNERS),
     ("scheduler-resources", scheduler_devices.RUNNERS),
 )
