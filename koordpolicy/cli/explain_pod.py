@@ -25,6 +25,7 @@ from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.decision import Victim
 from koordpolicy.scheduler.explanation import explanation
+from koordpolicy.scheduler.job_room import rehearse
 from koordpolicy.scheduler.plugins.volumes.binding import claims_of
 from koordpolicy.scheduler.profile import KIND
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
@@ -100,7 +101,7 @@ def _found(policies: Policies, cluster: Snapshot, pod: Pod, top: int, terminal: 
     )
     spec = {key: value for key, value in mapping(pod.raw, "spec").items() if key != "nodeName"}
     free = replace(pod, node_name="", raw={**pod.raw, "spec": spec}) if pod.node_name else pod
-    decision = scheduler.rehearse(free)
+    decision = rehearse(scheduler.framework, scheduler.gangs, free)
     view = scheduler.framework.cycle(free).view
     table = explanation(graph, scheduler.profile, decision, view.facts)
     gates = () if pod.node_name else view.placement.gates

@@ -31,12 +31,13 @@ from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.binding_cycle import BindingCycles, BindingSite
-from koordpolicy.scheduler.cycle import Cycle, CycleProblem
-from koordpolicy.scheduler.decision import PodDecision, Refusals
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.diagnosis import WaitlistDiagnosis
 from koordpolicy.scheduler.evaluation import Evaluation, EvaluationCache
 from koordpolicy.scheduler.framework import Framework
 from koordpolicy.scheduler.hints import Hints, differing
+from koordpolicy.scheduler.job_room import JobsRoom
 from koordpolicy.scheduler.ledger import Ledger, Stage
 from koordpolicy.scheduler.plugins.gang.gangs import Gangs
 from koordpolicy.scheduler.role import ALONE, Role
@@ -96,6 +97,8 @@ class Scheduler:
         """What is promised and reserved. To be read by others; written here alone."""
         site = BindingSite(clock, self._happened, self._undo)
         self._binding = BindingCycles(self.ledger, self._waitlist, site)
+        room = self._job_room = JobsRoom(self._binding, self.ledger, self._waitlist, lambda: self.cache)
+        self._came, self._went = room.came, room.went
         self._waitlist.gate = self._binding.gate
         self.on_decided: OnDecided | None = None
         """Hears of each decision on a pod of the queue while the nodes are as they were evaluated."""
@@ -365,30 +368,7 @@ class Scheduler:
             self.cache.displace(key)
             self._happened(Event.POD_GONE, node)
             if self._binding.jobs.present:
-                self._free_of(node)
-
-    def _free_of(self, node: str) -> None:
-        """Once nobody has to leave a node any more, those who wait for it are tried, who may have been refused for others' sake."""
-        waiting = self.ledger.promised_on(node)
-        if waiting and not any(self.ledger.leaves(view.pod) for view in self.cache.pods_on(node).values()):
-            for key in waiting:
-                self._waitlist.reconsider(key)
-
-    def _came(self, view: PodView, node: str = "") -> None:
-        """A pod is there that may go together with others; a plugin that fails over that costs it its company alone."""
-        if self._binding.jobs.present:
-            try:
-                self._binding.jobs.came(view, node)
-            except Exception:
-                LOG.exception("pod %s is by itself: internal error, please report", "/".join(view.pod.key))
-
-    def _went(self, key: PodKey) -> None:
-        """A pod is gone that others may go together with."""
-        if self._binding.jobs.present:
-            try:
-                self._binding.jobs.went(key)
-            except Exception:
-                LOG.exception("pod %s is still counted: internal error, please report", "/".join(key))
+                self._job_room.free_of(node)
 
     def _no_longer_waits(self, key: PodKey) -> None:
         """A node is not promised to a pod any more."""
@@ -502,7 +482,7 @@ class Scheduler:
             return self._binding.reserve(cycle, decision)
         if grouped and jobs.together(view):
             if not decision.problem and (evaluation is not None or kept_back is not None):
-                decision = self._with_room_for_all(cycle, decision)
+                decision = self._job_room.made(cycle, decision)
         elif evaluation is not None:
             decision = framework.without_node(cycle, evaluation, decision)
         decision = replace(decision, promised=self.ledger.promised_to(view.pod.key) or "")
@@ -513,25 +493,9 @@ class Scheduler:
         self._waitlist.refused(view, decision)
         if grouped:
             jobs.failed(view, decision)
-        for victim in () if decision.preemption is None else decision.preemption.victims:
-            if victim.waits:
-                reason = f"node {victim.node} was taken for pod {'/'.join(decision.pod)}"
-                self._binding.send_back(victim.pod, Refusals("Preemption", reason, 1))
-                self._waitlist.reconsider(victim.pod)
+        if decision.preemption is not None:
+            self._job_room.give_back(decision)
         return decision
-
-    def _with_room_for_all(self, cycle: Cycle, decision: PodDecision) -> PodDecision:
-        """A decision on a pod that goes with others, with who goes for all of them, or why nobody does. Raises CycleProblem."""
-        found = self._binding.jobs.make_room(cycle)
-        if found is None:
-            return decision
-        if found.made is not None:
-            self.ledger.made_room(cycle.view, found.made)
-            for key, node in found.made.beside:
-                other = self._waitlist.pods.get(key) or self.cache.view(key)
-                if other is not None:
-                    self.ledger.promise(other, node)
-        return replace(decision, preemption=found.made, remark=found.remark)
 
     def _undo(self, view: PodView, problem: Exception) -> PodDecision:
         """A decision after a failure somewhere in a cycle: nothing of the cycle holds, and the pod comes again."""
@@ -601,21 +565,6 @@ class Scheduler:
     def plugins(self) -> dict[str, Any]:
         """What is shown of the plugins' states, by filter."""
         return self._binding.status()
-
-    def rehearse(self, pod: Pod) -> PodDecision:
-        """A decision on a pod with all that would follow: who would have to go for it or for its gang. Nothing is kept."""
-        view = self.framework.view(pod)
-        gangs = self.gangs
-        if gangs is None or not gangs.together(view):
-            return self.framework.rehearse(view)
-        decision = self.framework.rehearse(view, alone=False)
-        if decision.placed or decision.problem:
-            return decision
-        try:
-            said = gangs.rehearse_room(view)
-        except CycleProblem as problem:
-            return self.framework.problem(pod, problem)
-        return decision if said is None else replace(decision, preemption=said.made, remark=said.remark)
 
     def last_decision(self, key: PodKey) -> PodDecision | None:
         """Why a pod that waits found no node when it was last looked at."""

@@ -390,10 +390,10 @@ MEANING: tuple[Code, ...] = (
         "quotas that do not add up",
         severity=Severity.WARNING,
         explanation="""
-            Quotas that policy gives, under `quotas` of a QuotaTree, are guaranteed more together than the quota above them, more than they may have, or something that they do not track; one stands below itself or below none; or one weighs nothing in what is left, and never gets more than its min.
+            Quotas that policy gives, under `quotas` of a QuotaTree, are guaranteed more together than the quota above them, more than they may have, or something that they do not track; one stands below itself or below none, or in another tree than the one above it; one may have something that the one above it does not track; or one weighs nothing in what is left, and never gets more than its min.
             """,
         why="""
-            Where there is less than all guarantees, each is kept in part only, whatever people were promised; a quota without a way to the root has nothing.
+            Where there is less than all guarantees, each is kept in part only, whatever people were promised; a quota without a way to the root has nothing. What the quota above does not track is not shared out, and pods are not held to it.
             """,
         example="""
             apiVersion: koordpolicy.io/v1alpha1
@@ -417,6 +417,36 @@ MEANING: tuple[Code, ...] = (
                 - {name: research, min: {cpu: 16}, max: {cpu: 40}}
                 - {name: vision, parent: research, min: {cpu: 8}, max: {cpu: 40}}
                 - {name: speech, parent: research, min: {cpu: 8}, max: {cpu: 40}}
+            """,
+    ),
+    Code.written(
+        "KP415",
+        "gangs that are never placed",
+        severity=Severity.WARNING,
+        explanation="""
+            A GangScheduling document was tried out on a gang that needs two pods and has them: it is never tried, or its pods give their nodes back before all have one, or it is not bound although all have one. The same is told where such a gang needs no pod at all.
+            """,
+        why="""
+            Its pods wait for ever, whatever room there is, and nothing in the cluster is wrong; or a job starts in part, and holds nodes while it waits for the rest of itself.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: GangScheduling
+            metadata: {name: hasty}
+            spec:
+              parameters:
+                defaultTimeout: 0s
+            """,
+        advice="""
+            Let pods wait for as long as the others of their gang may take to find nodes.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: GangScheduling
+            metadata: {name: hasty}
+            spec:
+              parameters:
+                defaultTimeout: 60s
             """,
     ),
 )

@@ -10,6 +10,7 @@ from koordpolicy.graph.meaning.comparisons import comparisons
 from koordpolicy.graph.meaning.drawn import drawn
 from koordpolicy.graph.meaning.empty import empty
 from koordpolicy.graph.meaning.formulas import formulas
+from koordpolicy.graph.meaning.gangs import gangs
 from koordpolicy.graph.meaning.names import names
 from koordpolicy.graph.meaning.orders import orders
 from koordpolicy.graph.meaning.plugins import plugins
@@ -45,6 +46,7 @@ CHECKS: tuple[Callable[[State], None], ...] = (
     empty,  # after those that find what is missing
     drawn,
     quota_trees,
+    gangs,
     profiles,  # after those that find its filters wrong
     formulas,  # last: it runs what all the others have found sound
 )

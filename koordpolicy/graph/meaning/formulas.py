@@ -9,9 +9,9 @@ from typing import Any
 from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.graph.analysis.domain import one_of
 from koordpolicy.graph.analysis.region import Box, boxes
-from koordpolicy.graph.answer import Answer
 from koordpolicy.graph.decide import Expressions, parameter_key, rules_behind
 from koordpolicy.graph.graph import RuleGraph
+from koordpolicy.graph.meaning.behind import highest_behind
 from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.notation import about, show
 from koordpolicy.graph.rules import Decision, Rule
@@ -146,7 +146,7 @@ def _report(
     value = answer.value
     if not isinstance(value, int) or 0 < value <= whole:
         return
-    behind = _highest(state, graph, answer)
+    behind = highest_behind(state, graph, answer)
     blamed = _blamed(behind, partial(_would_keep, law, decision, expressions, records))
     if blamed is None or blamed in told:
         return
@@ -162,18 +162,6 @@ def _report(
         + ("to turn it off, say `enabled: false`" if nothing else "lower the share"),
         severity=law.nothing_is if nothing else law.more_is,
     )
-
-
-def _highest(state: State, graph: RuleGraph, answer: Answer) -> list[Rule]:
-    """The rules of the highest layer among those behind an answer, formulas before parameters."""
-    layers = {layer.name: at for at, layer in enumerate(state.every_layer)}
-    found: list[Rule] = []
-    for ref in answer.provenance.rules:
-        rules = graph.decision(ref.decision).rules
-        rule = next((one for one in rules if one.span == ref.span and one.document == ref.document), None)
-        found += [] if rule is None else [rule]
-    highest = max((layers.get(rule.layer, 0) for rule in found), default=0)
-    return [rule for rule in found if layers.get(rule.layer, 0) == highest]
 
 
 def _blamed(behind: list[Rule], would_keep: Callable[[Rule, Rule], bool]) -> Rule | None:

@@ -25,6 +25,7 @@ class _Quota:
     span: Span
     parent: str = ROOT_QUOTA
     enabled: bool = True
+    tree: str | None = None
     amounts: dict[str, Mapping[str, int]] = field(default_factory=dict)
     spans: dict[str, Span] = field(default_factory=dict)
 
@@ -61,6 +62,8 @@ def _read(found: dict[str, _Quota], unit: Unit, at: int, entry: Any) -> None:
     quota = found.setdefault(entry.name, _Quota(entry.name, positions.value((*path, "name"))))
     if isinstance(entry.parent, str):
         quota.parent, quota.spans["parent"] = entry.parent or ROOT_QUOTA, positions.value((*path, "parent"))
+    if isinstance(entry.tree, str):
+        quota.tree, quota.spans["tree"] = entry.tree, positions.value((*path, "tree"))
     if isinstance(entry.enabled, bool):
         quota.enabled = entry.enabled
     for name in _BOUNDS:
@@ -129,6 +132,8 @@ def _weights(state: State, quota: _Quota) -> None:
 
 
 def _children(state: State, parent: _Quota, children: list[_Quota]) -> None:
+    for one in children:
+        _below(state, parent, one)
     if "min" not in parent.amounts and "max" not in parent.amounts:
         return
     keys = {key: None for one in children for key in one.amounts.get("min", {})}
@@ -145,6 +150,31 @@ def _children(state: State, parent: _Quota, children: list[_Quota]) -> None:
                 "guarantee it as much as all below it",
                 Note(f"`{largest.name}` has most", largest.place("min")),
             )
+
+
+def _below(state: State, parent: _Quota, quota: _Quota) -> None:
+    """Whether what a quota says of itself holds below its parent."""
+    if quota.tree is not None and quota.tree != (parent.tree or ""):
+        _tell(
+            state,
+            quota.place("tree"),
+            f"`{quota.name}` stands in tree `{quota.tree}`, and its parent `{parent.name}` in "
+            + (f"`{parent.tree}`" if parent.tree else "the default one"),
+            "a tree is one from its root down: give both the same `tree`, or let it stand below the root",
+            Note("its parent", parent.place("tree")),
+        )
+    tracked = parent.amounts.get("max")
+    unheld = [] if not tracked else sorted(quota.amounts.get("max", {}).keys() - tracked.keys())
+    if unheld:
+        what = ", ".join(unheld)
+        _tell(
+            state,
+            quota.place("max"),
+            f"`{quota.name}` may have so much {what}, of which nothing is shared out, since `{parent.name}` does not track it: "
+            "its pods are not held to it",
+            f"say how much {what} `{parent.name}` may have under `max`",
+            Note("its parent", parent.place("max")),
+        )
 
 
 def _tell(state: State, place: Span, message: str, help: str, *notes: Note) -> None:
