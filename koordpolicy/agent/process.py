@@ -130,15 +130,14 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
         supply, groups = await _supply(stack, component, node, agent)
         async with Tasks() as tasks:
             watch.start(tasks)
-            await node.begin()
-            tasks.start("pods", supply.run())
-            tasks.start("groups", groups.run())
-            if agent.once:
-                await _once(node, agent)
-                process.stop("one round was wanted")
-            else:
-                node.start(tasks)
-            await process.stopped()
+            if await process.before_stop(_begin(node, component, agent)):
+                tasks.start("pods", supply.run())
+                tasks.start("groups", groups.run())
+                if not agent.once:
+                    node.start(tasks)
+                    await process.stopped()
+                elif await process.before_stop(_once(node, agent)):
+                    process.stop("one round was wanted")
         if not agent.dry_run:
             await node.stop()
 
@@ -170,6 +169,19 @@ def node_kernel(
 def _explained(node: NodeAgent) -> Mapping[str, Any] | None:
     frame = node.frame()
     return None if frame is None else node_explanation(node, frame)
+
+
+async def _begin(node: NodeAgent, component: RunningComponent, agent: AgentSettings) -> None:
+    """Wait for policies and the node: as long as it takes, or, for one round, a while. Raises `CannotStart`."""
+    try:
+        async with asyncio.timeout(_PATIENCE if agent.once else None):
+            await node.begin()
+    except TimeoutError:
+        if not component.live.ready.is_set():
+            what = "; ".join(component.process.readiness.missing.values()) or "no revision is active yet"
+        else:
+            what = f"node {agent.node} is not known to the API server, or no policy can be decided for it"
+        raise CannotStart(f"one round of everything waits {_PATIENCE:.0f} s at most: {what}") from None
 
 
 async def _once(node: NodeAgent, agent: AgentSettings) -> None:

@@ -65,7 +65,7 @@ def _agent(arguments: argparse.Namespace, terminal: Terminal) -> AgentSettings:
         from_manager=arguments.policies_from_manager,
         from_node_slo=arguments.policies_from_node_slo,
         trees=trees_of(arguments),
-        parent=arguments.kubelet_cgroup_root.strip("/"),
+        parent=arguments.kubelet_cgroup_root,
         terway=arguments.terway_dir,
         devices=DeviceSources(arguments.device_infos, arguments.nvml),
         dry_run=arguments.dry_run or arguments.once,

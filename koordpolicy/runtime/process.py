@@ -126,6 +126,21 @@ class Process:
         """Return when the process is told to stop."""
         await self._stopping.wait()
 
+    async def before_stop(self, work: Coroutine[Any, Any, Any]) -> bool:
+        """Do something that may take long; false when the process was told to stop before it was done, which ends it.
+
+        Raises what the work raises.
+        """
+        doing, told = asyncio.create_task(work), asyncio.create_task(self.stopped())
+        try:
+            await asyncio.wait((doing, told), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            told.cancel()
+            if ended := doing.done():
+                doing.result()
+            doing.cancel()
+        return ended
+
     def stop(self, why: str) -> None:
         """Tell the process to stop."""
         if not self.stopping:

@@ -91,7 +91,7 @@ async def run_scheduler(process: Process, settings: Settings, choice: Choice = C
     process.readiness.wait_for("cluster", "the cluster's objects have not been read yet")
     options = ComponentOptions(prepare=prepare, events=EVENTS)
     async with running_component(process, settings, options) as component:
-        if not await _has_policies(component):
+        if not await process.before_stop(component.live.ready.wait()):
             return
         async with Tasks() as tasks:
             if choice.extender is None:
@@ -103,15 +103,6 @@ async def run_scheduler(process: Process, settings: Settings, choice: Choice = C
                 answering = Answering(component, choice)
                 process.status.add(answering.status)
                 await answering.run(tasks, choice.extender)
-
-
-async def _has_policies(component: RunningComponent) -> bool:
-    """Wait for the first revision; false when the process is told to stop before."""
-    waits = [asyncio.create_task(one) for one in (component.live.ready.wait(), component.process.stopped())]
-    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    for one in waits:
-        one.cancel()
-    return not component.process.stopping
 
 
 def _lease(choice: Choice) -> str:

@@ -41,9 +41,20 @@ def add_node_flags(parser: argparse.ArgumentParser) -> None:
     node.add_argument(
         "--kubelet-cgroup-root",
         metavar="GROUP",
+        type=_group,
         default="",
         help="the kubelet's --cgroup-root, where it is not the hierarchy's own",
     )
+
+
+def _group(said: str) -> str:
+    """A group below the hierarchy's own, without slashes around it. Raises ArgumentTypeError."""
+    group = said.strip("/")
+    if any(part in {"", ".", ".."} for part in group.split("/")) and group:
+        raise argparse.ArgumentTypeError(
+            f"{said!r} is no group below /sys/fs/cgroup: a path as /custom/root has no empty, `.` or `..` part"
+        )
+    return group
 
 
 def _add(parser: argparse.ArgumentParser) -> None:

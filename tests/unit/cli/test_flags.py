@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from koordpolicy.cli.flags.agent import add_node_flags
 from koordpolicy.cli.main import main, parser
 from koordpolicy.cli.terminal import Terminal
 
@@ -153,3 +154,21 @@ def test_a_terminal_that_obeys_nothing_is_told_nothing(
     terminal.end_progress()
     assert ("\x1b" in err.getvalue()) is (coloured or environment == {"NO_COLOR": "1"})
     assert coloured or "\x1b" not in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("said", "group"), [("", ""), ("/", ""), ("/custom/root/", "custom/root"), ("custom", "custom")]
+)
+def test_the_kubelets_root_is_a_group_below_the_hierarchys(said: str, group: str) -> None:
+    parser = argparse.ArgumentParser()
+    add_node_flags(parser)
+    assert parser.parse_args(["--kubelet-cgroup-root", said]).kubelet_cgroup_root == group
+
+
+@pytest.mark.parametrize("said", ["../../etc", "a//b", "a/./b", ".."])
+def test_no_group_is_outside_the_hierarchy(said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    add_node_flags(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--kubelet-cgroup-root", said])
+    assert "is no group below /sys/fs/cgroup" in capsys.readouterr().err

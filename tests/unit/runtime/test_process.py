@@ -169,3 +169,26 @@ def test_a_process_that_was_stopped_for_a_while_does_not_blame_what_it_was_doing
         said, _ = process.communicate(timeout=60)
     assert "the process had no turn for" in said
     assert "is held" not in said
+
+
+def test_what_takes_long_ends_with_the_word_to_stop() -> None:
+    ended: list[object] = []
+
+    async def wait() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("the wait")
+
+    async def main(process: Process) -> None:
+        assert await process.before_stop(asyncio.sleep(0))
+        with pytest.raises(CannotStart):
+            await process.before_stop(fail())
+        asyncio.get_running_loop().call_later(0.05, os.kill, os.getpid(), signal.SIGTERM)
+        ended.append(await process.before_stop(wait()))
+
+    async def fail() -> None:
+        raise CannotStart("nothing to work on")
+
+    assert run(main) == OK
+    assert ended == [False, "the wait"]
