@@ -6,6 +6,7 @@ same decision again after it was applied gives nothing to write.
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -19,6 +20,7 @@ from koordpolicy.model.protocol import (
     REASON_PREEMPTION,
     SHARD,
 )
+from koordpolicy.model.reading import NO_TEXT
 from koordpolicy.model.time import time_text
 from koordpolicy.scheduler.decision import PodDecision, Victim
 from koordpolicy.scheduler.plugins.base import Port, Sleep, Write
@@ -34,11 +36,12 @@ _CLEARED: Final = StrategicPatch({"status": {"nominatedNodeName": None}})
 
 
 class Binding(NamedTuple):
-    """Place a pod on a node. The pod must still be the one of this uid (empty: any)."""
+    """Place a pod on a node. The pod must still be the one of this uid (empty: any); it gets `annotations` in the same write."""
 
     pod: PodKey
     uid: str
     node: str
+    annotations: Mapping[str, str] = NO_TEXT
 
 
 class Prebind(NamedTuple):
@@ -175,7 +178,9 @@ async def apply(
             for write in planned.writes:
                 await write(port or cluster, sleep)
         elif isinstance(planned, Binding):
-            await cluster.bind(namespace, name, planned.node, uid=planned.uid)
+            await cluster.bind(
+                namespace, name, planned.node, uid=planned.uid, annotations=planned.annotations or None
+            )
         elif isinstance(planned, Preempt):
             await _make_room(cluster, planned)
         elif isinstance(planned, PassOn):

@@ -127,6 +127,8 @@ class Driver:
         try:
             planned = plan(decision, pod, now)
             if isinstance(planned, Binding):
+                if self._scheduler.keeps_gangs:
+                    planned = planned._replace(annotations=self._scheduler.said_at_binding(pod.key))
                 planned = self._with_claims(planned)
         except Exception as problem:  # noqa: BLE001  # told of by `failed`
             self.failed(f"there is no plan for pod {'/'.join(decision.pod)}", problem)

@@ -3,12 +3,13 @@
 Where a profile has no such plugin, nothing of this is asked.
 """
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Mapping, Sized
 from functools import partial
 from typing import Any
 
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.pod import PodKey
+from koordpolicy.model.reading import NO_TEXT
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.decision import PodDecision, Refusals
 from koordpolicy.scheduler.plugins import Plugin
@@ -116,6 +117,14 @@ class JobPlugins:
     def together(self, view: PodView) -> bool:
         """Whether a pod goes with others or not at all, so that nobody is displaced for it alone."""
         return any(jobs.together(state, view) for _, jobs, state in self._steps)
+
+    def annotations(self, key: PodKey) -> Mapping[str, str]:
+        """What is written into the annotations of a pod when it is bound."""
+        for _, jobs, state in self._steps:
+            found: Mapping[str, str] = jobs.annotations(state, key)
+            if found:
+                return found
+        return NO_TEXT
 
     def make_room(self, cycle: Cycle) -> JobRoom | None:
         """Who goes for such a pod, that found no node, and for those it goes with; None where nothing is to be said of that.

@@ -561,6 +561,10 @@ class Scheduler:
         """Whether a plugin looks after pods that go together."""
         return self._binding.jobs.present
 
+    def said_at_binding(self, key: PodKey) -> Mapping[str, str]:
+        """What is written into the annotations of a pod when it is bound, of those that it goes with."""
+        return self._binding.jobs.annotations(key)
+
     @property
     def plugins(self) -> dict[str, Any]:
         """What is shown of the plugins' states, by filter."""

@@ -124,6 +124,10 @@ def test_a_gang_displaces_others_as_a_whole(site: Site) -> None:
         assert not _bound(site)["g"], "nobody is bound before all have gone"
         site.gone("low-1")
         site.eventually(lambda: _bound(site)["g"] == 2, "the gang has its places")
+        written = [site.pods()[f"g-{number}"]["metadata"]["annotations"] for number in range(2)]
+        for one in written:
+            assert one["internal.scheduling.koordinator.sh/bind-gang-group-id"] == "default/g"
+            assert one["internal.scheduling.koordinator.sh/bind-gang-member-count"] == "2"
         told = [about for about, reason, _, _ in site.events() if reason == "Preempted"]
         assert len(told) == 2
     site.check_capacity()

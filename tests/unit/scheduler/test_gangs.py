@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 
 from koordpolicy.cluster.events import Event
 from koordpolicy.model.gang import read_pod_group
+from koordpolicy.scheduler.binder import Binding
 from koordpolicy.scheduler.driver import Driver
 from koordpolicy.scheduler.ledger import Stage
 from koordpolicy.scheduler.scheduler import Scheduler
@@ -222,3 +223,27 @@ def test_pods_without_gangs_cost_the_plugin_one_look(monkeypatch: pytest.MonkeyP
     assert world.run() == ["x"]
     assert asked == ["x"]
     assert world.scheduler.plugins["Coscheduling"] == {"gangs": 1, "pods": 0, "waiting": 0, "boundInPart": 0}
+
+
+def test_pods_that_are_bound_together_say_with_how_many() -> None:
+    world = ganged(3, 9)
+    world.group("h", 1)
+    for name, said in {"a": "g", "b": "g", "c": "g", "alone": "h", "other": ""}.items():
+        world.come(name, said)
+    told: dict[str, dict[str, str]] = {}
+    driver = Driver(world.scheduler)
+    for action in driver.actions(world.now):
+        if isinstance(action.plan, Binding):
+            told[action.decision.pod[1]] = dict(action.plan.annotations)
+            world.confirm(action.decision.pod[1], action.decision.node)
+    whole = {
+        f"{domain}scheduling.koordinator.sh/bind-gang-{what}": value
+        for domain in ("", "internal.")
+        for what, value in (("group-id", "default/g"), ("member-count", "3"))
+    }
+    assert told == {"a": whole, "b": whole, "c": whole, "alone": {}, "other": {}}
+    world.come("d", "g")
+    world.pass_time(1)
+    [action] = [one for one in driver.actions(world.now) if isinstance(one.plan, Binding)]
+    assert isinstance(action.plan, Binding)
+    assert not action.plan.annotations, "one that comes later is bound by itself"

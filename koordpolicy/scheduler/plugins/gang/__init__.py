@@ -32,5 +32,6 @@ COSCHEDULING: Final = Plugin(
         at_once=Gangs.at_once,
         together=Gangs.together,
         make_room=Gangs.make_room,
+        annotations=Gangs.annotations,
     ),
 )

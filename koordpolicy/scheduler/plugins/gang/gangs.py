@@ -15,7 +15,14 @@ from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.gang import GangDeclaration, GangKey, declared_by_pod
 from koordpolicy.model.pod import PodKey
-from koordpolicy.model.protocol import PHASE_RUNNING
+from koordpolicy.model.protocol import (
+    BOUND_GANG_GROUP,
+    BOUND_GANG_GROUP_OLD,
+    BOUND_GANG_MEMBERS,
+    BOUND_GANG_MEMBERS_OLD,
+    PHASE_RUNNING,
+)
+from koordpolicy.model.reading import NO_TEXT
 from koordpolicy.scheduler.decision import PodDecision, PostFilterResult
 from koordpolicy.scheduler.plugins.base import Host, JobRoom, Refusal, Wait
 from koordpolicy.scheduler.plugins.gang.policy import BY_POD_GROUP, GangDecisions, GangPolicy
@@ -452,6 +459,20 @@ class Gangs:
                 return Refusal(f"gang {gang.id} does not fit: {why}", unheard=unheard)
             said = Held(0 if gang.parameters is None else gang.parameters.wait)
         return Wait(self._host.now() + said.wait, self._waits(gang))
+
+    def annotations(self, key: PodKey) -> Mapping[str, str]:
+        """With how many others a pod is bound, and of which gangs; nothing where it is bound by itself."""
+        gang = self.book.gang_of(key)
+        group = None if gang is None else self.book.group_of(gang)
+        if group is None or key not in group.members or len(group.members) < 2:
+            return NO_TEXT
+        named, count = ",".join(group.gangs), str(len(group.members))
+        return {
+            BOUND_GANG_GROUP: named,
+            BOUND_GANG_MEMBERS: count,
+            BOUND_GANG_GROUP_OLD: named,
+            BOUND_GANG_MEMBERS_OLD: count,
+        }
 
     def _waits(self, gang: Gang) -> str:
         """For what pods of a gang wait on their nodes."""
