@@ -47,7 +47,7 @@ class NotEnoughCPUs(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedCPUs:
     """How many CPUs, and how they are to lie."""
 
     count: int
@@ -57,7 +57,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldCPUs:
     """What pods hold of a node's CPUs: cores and zones of those that keep others away, and how many pods share a CPU.
 
     `references` count only where CPUs may be shared.
@@ -69,7 +69,11 @@ class Held:
 
 
 def take_preferred(
-    layout: CPULayout, available: frozenset[int], preferred: Collection[int], wanted: Wanted, held: Held
+    layout: CPULayout,
+    available: frozenset[int],
+    preferred: Collection[int],
+    wanted: WantedCPUs,
+    held: HeldCPUs,
 ) -> frozenset[int]:
     """CPUs for a pod, out of the preferred ones as far as those go. Raises NotEnoughCPUs."""
     first = available.intersection(preferred)
@@ -81,7 +85,7 @@ def take_preferred(
     return taken | take(layout, available - first, _so_many(wanted, left), held) if left > 0 else taken
 
 
-def take(layout: CPULayout, available: frozenset[int], wanted: Wanted, held: Held) -> frozenset[int]:
+def take(layout: CPULayout, available: frozenset[int], wanted: WantedCPUs, held: HeldCPUs) -> frozenset[int]:
     """CPUs for a pod. Raises NotEnoughCPUs."""
     if wanted.count < 1:
         return frozenset()
@@ -94,8 +98,8 @@ def take_required(
     layout: CPULayout,
     available: frozenset[int],
     preferred: Collection[int],
-    wanted: Wanted,
-    held: Held,
+    wanted: WantedCPUs,
+    held: HeldCPUs,
     by_zone: Mapping[int, int] | None = None,
 ) -> frozenset[int]:
     """CPUs that lie exactly as the policy says; `by_zone`, if given, so many of each zone. Raises NotEnoughCPUs."""
@@ -114,8 +118,8 @@ def take_by_zone(
     layout: CPULayout,
     available: frozenset[int],
     preferred: Collection[int],
-    wanted: Wanted,
-    held: Held,
+    wanted: WantedCPUs,
+    held: HeldCPUs,
     by_zone: Mapping[int, int] | None,
 ) -> frozenset[int]:
     """CPUs for a pod; `by_zone`, if given, so many of each zone. Raises NotEnoughCPUs."""
@@ -139,8 +143,8 @@ def fitting(layout: CPULayout, available: frozenset[int], bind: BindPolicy) -> f
     return available
 
 
-def _so_many(wanted: Wanted, count: int) -> Wanted:
-    return Wanted(count, wanted.bind, wanted.exclusive, wanted.strategy)
+def _so_many(wanted: WantedCPUs, count: int) -> WantedCPUs:
+    return WantedCPUs(count, wanted.bind, wanted.exclusive, wanted.strategy)
 
 
 def _grouped(cpus: Iterable[int], key: Mapping[int, int]) -> dict[int, list[int]]:
@@ -153,7 +157,9 @@ def _grouped(cpus: Iterable[int], key: Mapping[int, int]) -> dict[int, list[int]
 class _Run:
     """One run: CPUs are taken until there are enough."""
 
-    def __init__(self, layout: CPULayout, available: frozenset[int], wanted: Wanted, held: Held) -> None:
+    def __init__(
+        self, layout: CPULayout, available: frozenset[int], wanted: WantedCPUs, held: HeldCPUs
+    ) -> None:
         self._layout, self._wanted, self._held = layout, wanted, held
         self._free = set(available)
         self._taken: list[int] = []

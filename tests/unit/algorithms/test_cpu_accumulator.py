@@ -7,9 +7,9 @@ from koordpolicy.algorithms.cpu_accumulator import (
     AllocateStrategy,
     BindPolicy,
     CPUExclusive,
-    Held,
+    HeldCPUs,
     NotEnoughCPUs,
-    Wanted,
+    WantedCPUs,
     take_preferred,
     take_required,
 )
@@ -33,13 +33,13 @@ LAYOUTS = some.builds(
 def test_so_many_free_cpus_are_taken_as_are_wanted(data: some.DataObject, machine: CPULayout) -> None:
     free = data.draw(some.frozensets(some.sampled_from(machine.cpus)))
     preferred = data.draw(some.frozensets(some.sampled_from(machine.cpus)))
-    wanted = Wanted(
+    wanted = WantedCPUs(
         data.draw(some.integers(0, len(machine.cpus))),
         data.draw(some.sampled_from(BindPolicy)),
         data.draw(some.sampled_from(CPUExclusive)),
         data.draw(some.sampled_from(AllocateStrategy)),
     )
-    held = Held(
+    held = HeldCPUs(
         data.draw(some.frozensets(some.sampled_from(sorted(machine.siblings)))),
         data.draw(some.frozensets(some.sampled_from(sorted(machine.zones)))),
     )
@@ -58,9 +58,9 @@ def test_so_many_free_cpus_are_taken_as_are_wanted(data: some.DataObject, machin
 def test_required_policies_are_kept_or_nothing_is_taken(data: some.DataObject, machine: CPULayout) -> None:
     free = data.draw(some.frozensets(some.sampled_from(machine.cpus)))
     bind = data.draw(some.sampled_from([BindPolicy.FULL_PCPUS, BindPolicy.SPREAD_BY_PCPUS]))
-    wanted = Wanted(data.draw(some.integers(1, len(machine.cpus))), bind)
+    wanted = WantedCPUs(data.draw(some.integers(1, len(machine.cpus))), bind)
     try:
-        taken = take_required(machine, free, frozenset(), wanted, Held())
+        taken = take_required(machine, free, frozenset(), wanted, HeldCPUs())
     except NotEnoughCPUs:
         return
     assert taken <= free

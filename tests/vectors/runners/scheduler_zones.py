@@ -10,9 +10,9 @@ from koordpolicy.algorithms.cpu_accumulator import (
     AllocateStrategy,
     BindPolicy,
     CPUExclusive,
-    Held,
+    HeldCPUs,
     NotEnoughCPUs,
-    Wanted,
+    WantedCPUs,
     take_preferred,
 )
 from koordpolicy.algorithms.numa_merge import (
@@ -87,13 +87,13 @@ def cpu_accumulator(given: Given) -> Given:
                 zones.add(layout.zone[cpu])
     most = given["maxRefCount"]
     available = {cpu for cpu in layout.cpus if references.get(cpu, 0) < most} - unavailable
-    wanted = Wanted(
+    wanted = WantedCPUs(
         given["cpusNeeded"],
         BindPolicy(given["bindPolicy"]),
         _exclusive(given["exclusivePolicy"]),
         AllocateStrategy(given["numaAllocateStrategy"]),
     )
-    held = Held(cores, zones, references if most > 1 else {})
+    held = HeldCPUs(cores, zones, references if most > 1 else {})
     try:
         taken = take_preferred(
             layout, frozenset(available), parse_cpuset(given["preferredCPUs"]), wanted, held
