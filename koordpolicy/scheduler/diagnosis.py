@@ -130,13 +130,15 @@ class WaitlistDiagnosis:
     """Finds out about the pods of a waitlist.
 
     `cycle` and `decided` are the scheduler's own: a pod with its facts, and what follows for it now; None as
-    answers where the cycle itself fails. `adviser` gives who advises on it.
+    answers where the cycle itself fails. `adviser` gives who advises on it. `together` says whether a pod goes with others or not at
+    all: that a node is there for it alone says nothing then, and does not have it tried again.
     """
 
     def __init__(
         self, limits: Limits, adviser: Callable[[Cycle], Adviser], waitlist: Waitlist, table: NodeTable, clock: Callable[[], int],
         cycle: Callable[[PodView], Cycle],
         decided: Callable[[Cycle], tuple[Evaluation | None, PodDecision]],
+        together: Callable[[PodView], bool],
     ) -> None:  # fmt: skip
         self.limits = limits
         self._adviser = adviser
@@ -145,6 +147,7 @@ class WaitlistDiagnosis:
         self._clock = clock
         self._cycle = cycle
         self._decided = decided
+        self._together = together
         self._wanting: OrderedDict[PodKey, int] = OrderedDict()
         """The pods to be advised, and how often that was begun."""
         self._seen: OrderedDict[PodKey, int] = OrderedDict()
@@ -241,7 +244,7 @@ class WaitlistDiagnosis:
         last = self._waitlist.last.get(key)
         if last is None or last.passed_on:
             return
-        if self._waitlist.rests(key):
+        if self._waitlist.rests(key) and not self._together(self._waitlist.pods[key]):
             _, decision = self._decided(self._cycle(self._waitlist.pods[key]))
             if decision.placed or decision.problem or decision.refusals != last.refusals:
                 self._reconsider(key)
@@ -293,7 +296,8 @@ class WaitlistDiagnosis:
         if evaluation is None:
             return None
         if decision.placed or _reasons(decision.refusals) != _reasons(last.refusals):
-            self._reconsider(key)
+            if not self._together(cycle.view):
+                self._reconsider(key)
             return None
         self._spent, self._counting = self.evaluations, Evaluations(self.limits.evaluations)
         found = yield from self._adviser(cycle).pieces(cycle, evaluation, self._table, self._counting)

@@ -128,6 +128,7 @@ class Scheduler:
             framework.limits, lambda cycle: self._asked(cycle).adviser, self._waitlist, self.cache.table, self._clock,
             lambda view: self._framework_of(view.pod).cycle(view),
             lambda cycle: self._asked(cycle).decided(cycle, own if self._asked(cycle) is framework else others),
+            lambda view: self._binding.jobs.present and self._binding.jobs.together(view),
         )  # fmt: skip
 
     def _asked(self, cycle: Cycle) -> Framework:

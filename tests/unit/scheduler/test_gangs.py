@@ -247,3 +247,21 @@ def test_pods_that_are_bound_together_say_with_how_many() -> None:
     [action] = [one for one in driver.actions(world.now) if isinstance(one.plan, Binding)]
     assert isinstance(action.plan, Binding)
     assert not action.plan.annotations, "one that comes later is bound by itself"
+
+
+def test_gangs_that_do_not_fit_rest_although_each_of_their_pods_would_fit_alone() -> None:
+    world = World(diagnosing=True)
+    world.build({"nodes": {"n0": {}}})
+    for gang in "ab":
+        for at in range(20):
+            world.submit(f"{gang}{at}", member({"gang": gang, "minimum": "20"}))
+    tried = 0
+    for _ in range(100):
+        while world.scheduler.schedule_one() is not None:
+            tried += 1
+        world.diagnose()
+        world.pass_time(0.5)
+    assert tried == 40, "nothing happened that could have helped"
+    world.build({"nodes": {"n1": {}}})
+    assert len(set(world.names())) == 40
+    assert world.scheduler.cache.pod_count == 20, "now one of them fits"
