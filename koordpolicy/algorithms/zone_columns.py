@@ -1,0 +1,183 @@
+"""Rooms of many nodes as columns: for most nodes at once whether a pod would get its CPUs and zones there.
+
+`RoomColumns.look` says of each node that it takes a pod, that it does not, or that `zone_allocation.allocate` has to be asked: where
+a pod has to be split over zones, or cores are not alike. What it says is what `allocate` would.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.algorithms.columns import Column, Mask
+from koordpolicy.algorithms.cpu_accumulator import NOT_ENOUGH, BindPolicy
+from koordpolicy.algorithms.cpu_binding import (
+    BIND_DIFFERS,
+    NO_TOPOLOGY,
+    NO_ZONES,
+    NOT_MULTIPLE,
+    NOT_WHOLE,
+    POLICY_DIFFERS,
+    PodNeeds,
+)
+from koordpolicy.algorithms.numa_merge import MOST_ZONES, Exclusive, NUMAPolicy, ZoneUse
+from koordpolicy.algorithms.zone_allocation import MILLI, NodeRoom
+from koordpolicy.model.protocol import CPU
+
+NO_ZONE_FITS: Final = "node(s) without a NUMA zone that has room for the pod"
+TOO_LITTLE: Final = "node(s) whose NUMA zones have too little together"
+
+REASONS: Final = (
+    POLICY_DIFFERS, NOT_WHOLE, NO_TOPOLOGY, BIND_DIFFERS, NOT_MULTIPLE, NO_ZONES, NOT_ENOUGH, NO_ZONE_FITS, TOO_LITTLE,
+)  # fmt: skip
+
+_LASTING: Final = 6
+"""So many of the reasons hold whoever leaves the node."""
+
+_BINDS: Final = (BindPolicy.NONE, BindPolicy.FULL_PCPUS, BindPolicy.SPREAD_BY_PCPUS)
+_POLICIES: Final = tuple(NUMAPolicy)
+_SINGLE, _FULL = _POLICIES.index(NUMAPolicy.SINGLE_NUMA_NODE), _BINDS.index(BindPolicy.FULL_PCPUS)
+
+_Zones = NDArray[np.int64]
+"""A number for each node and zone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What is known of each node: row i of `refused` marks those refused for `REASONS[i]`, each for one reason at most.
+
+    `unresolvable` would be refused whoever left; of the `undecided` nothing is known.
+    """
+
+    refused: Mask
+    unresolvable: Mask
+    undecided: Mask
+
+
+class RoomColumns:
+    """The rooms of nodes by row. A row that was never put has neither CPUs nor zones."""
+
+    def __init__(self, rows: int = 0) -> None:
+        self._rows = rows
+        self._most = 1
+        # By usable CPUs of each binding: all that are free, those of whole cores, one of each core.
+        self._usable = np.zeros((3, rows), np.int64)
+        self._in_zone = np.zeros((3, rows, MOST_ZONES), np.int64)
+        self._per_core = np.zeros(rows, np.int64)
+        self._alike = np.ones(rows, np.bool_)
+        self._bind = np.zeros(rows, np.int64)
+        self._numa = np.zeros(rows, np.int64)
+        self._zones = np.zeros((rows, MOST_ZONES), np.bool_)
+        self._shared = np.zeros((rows, MOST_ZONES), np.bool_)
+        self._available: dict[str, _Zones] = {}
+        self._reported: dict[str, Mask] = {}
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def put(self, row: int, room: NodeRoom) -> None:
+        """A node has this room now. `row` is below the number of rows."""
+        layout, free = room.layout, room.free
+        sets = (free, layout.of_whole_cores(free), layout.one_of_each_core(free))
+        numbers = room.zones
+        self._most = max(self._most, len(numbers))
+        self._usable[:, row] = [len(cpus) for cpus in sets]
+        self._in_zone[:, row] = 0
+        self._zones[row] = self._shared[row] = False
+        for place, zone in enumerate(numbers):
+            there = layout.zones.get(zone, frozenset())
+            self._in_zone[:, row, place] = [len(cpus & there) for cpus in sets]
+            self._zones[row, place] = True
+            self._shared[row, place] = room.uses.get(zone) is ZoneUse.SHARED
+        self._per_core[row] = layout.per_core
+        self._alike[row] = all(len(cpus) == layout.per_core for cpus in layout.siblings.values())
+        self._bind[row] = _BINDS.index(room.rules.bind)
+        self._numa[row] = _POLICIES.index(room.rules.numa)
+        for reported in self._reported.values():
+            reported[row] = False
+        for name in {name for amounts in room.offers.values() for name in amounts}:
+            available = self._available.setdefault(name, np.zeros((self._rows, MOST_ZONES), np.int64))
+            self._reported.setdefault(name, np.zeros(self._rows, np.bool_))[row] = True
+            available[row] = 0
+            for place, zone in enumerate(numbers):
+                available[row, place] = room.available[zone].get(name, 0)
+
+    @property
+    def any_rules(self) -> bool:
+        """Whether any node binds pods that do not ask for it, or admits affinities only."""
+        return bool(self._bind.any() or self._numa.any())
+
+    def look(self, needs: PodNeeds) -> Looked:
+        """What is known of a pod on each node."""
+        rows, count = self._rows, needs.count
+        bound = np.full(rows, needs.binds) | (self._bind > 0) if needs.milli > 0 else np.zeros(rows, np.bool_)
+        own, wanted = _POLICIES.index(needs.numa), _BINDS.index(needs.bind) if needs.bind in _BINDS else 0
+        numa = np.full(rows, own) if own else self._numa
+        forced = self._bind > 0
+        bind = np.full(rows, wanted) if needs.required else np.where(forced, self._bind, wanted)
+        required = forced | needs.required
+        usable = self._of_binding(self._usable, bind, required)
+        whole = required & (bind == _FULL)
+        conflicts = (
+            (self._numa > 0) & (self._numa != own) if own else np.zeros(rows, np.bool_),
+            bound & (needs.milli % MILLI != 0),
+            bound & (self._per_core == 0),
+            bound & forced & (self._bind != wanted) if needs.required else np.zeros(rows, np.bool_),
+            bound & whole & (count % np.maximum(self._per_core, 1) != 0),
+        )
+        aligned = numa > 0
+        fits, together, known = self._in_zones(needs, bound, bind, required, whole)
+        ends = (
+            aligned & ~self._zones.any(axis=1),
+            ~aligned & bound & (usable < count),
+            (numa == _SINGLE) & ~fits & known,
+            aligned & (numa != _SINGLE) & ~fits & ~together & known,
+        )
+        refused, left = np.zeros((len(REASONS), rows), np.bool_), np.ones(rows, np.bool_)
+        for place, mask in enumerate((*conflicts, *ends)):
+            refused[place] = mask & left
+            left &= ~mask
+        undecided = left & (aligned & ~(fits & known) | bound & ~self._alike)
+        undecided |= refused[_LASTING:].any(axis=0) & bound & ~self._alike
+        refused[:, undecided] = False
+        return Looked(refused, np.logical_or.reduce(refused[:_LASTING]), undecided)
+
+    def _in_zones(
+        self, needs: PodNeeds, bound: Mask, bind: Column, required: Mask, whole: Mask
+    ) -> tuple[Mask, Mask, Mask]:
+        """Where one zone fits, where all have enough together, and where that says it all."""
+        most = self._most
+        fits, together = self._zones[:, :most].copy(), np.ones(self._rows, np.bool_)
+        asked = np.zeros(self._rows, np.bool_)
+        for name, amount in needs.request:
+            reported = self._reported.get(name)
+            if reported is None:
+                continue
+            available = self._available[name][:, :most]
+            if name == CPU:
+                cpus = MILLI * self._of_binding(self._in_zone[:, :, :most], bind, required)
+                step = (MILLI * np.where(whole, np.maximum(self._per_core, 1), 1))[:, np.newaxis]
+                whole_steps = np.minimum(available, cpus) // step * step
+                available = np.where(bound[:, np.newaxis], whole_steps, available)
+            fits &= ~reported[:, np.newaxis] | (available >= amount)
+            together &= ~reported | (available.sum(axis=1) >= amount)
+            asked |= reported
+        apart = fits & ~self._shared[:, :most] if needs.apart is Exclusive.REQUIRED else fits
+        strict = needs.numa in (NUMAPolicy.RESTRICTED, NUMAPolicy.SINGLE_NUMA_NODE)
+        strict_rows = np.full(self._rows, strict) | (self._numa > _POLICIES.index(NUMAPolicy.BEST_EFFORT))
+        cpu = self._reported.get(CPU, np.zeros(self._rows, np.bool_))
+        return np.where(strict_rows, apart.any(axis=1), fits.any(axis=1)), together, asked & (~bound | cpu)
+
+    def _of_binding(self, counts: _Zones, bind: Column, required: Mask) -> _Zones:
+        """Of CPUs by binding those that count on each node: all that are free, where the binding is a wish."""
+        return counts[np.where(required, bind, 0), np.arange(self._rows)]
+
+
+def columns_of(rooms: Sequence[NodeRoom]) -> RoomColumns:
+    """The columns of so many rooms."""
+    columns = RoomColumns(len(rooms))
+    for row, room in enumerate(rooms):
+        columns.put(row, room)
+    return columns
