@@ -60,6 +60,11 @@ class GangBook:
                 if found is not None:
                     yield found
 
+    def waiting_groups(self) -> int:
+        """Of how many gang groups pods wait on nodes for others."""
+        waiting = (one for one in self._gangs.values() if any(pod not in one.allowed for pod in one.waiting))
+        return len({self.group_of(one).gangs for one in waiting})
+
     def pending_with(self, gang: Gang) -> tuple[PodKey, ...]:
         """The pods without a node of all gangs that are placed together with one."""
         return tuple([pod for one in self.together(gang) for pod in one.pending]) or tuple(gang.pending)

@@ -31,6 +31,7 @@ from koordpolicy.scheduler.diagnosing import Diagnosing
 from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.extender.server import MEMORY, ExtenderServer, limits_of
 from koordpolicy.scheduler.extender.steps import OWN, restricted_to
+from koordpolicy.scheduler.job_metrics import JobMetrics
 from koordpolicy.scheduler.loop import IN_FLIGHT, SchedulingLoop
 from koordpolicy.scheduler.network_status import NetworkStatus
 from koordpolicy.scheduler.pod_group_status import PodGroupStatus
@@ -228,6 +229,9 @@ class Running:
             now_ns,
             lambda place: metrics.add("koordpolicy_internal_errors_total", place=place),
         )
+        self._job_metrics = JobMetrics(
+            metrics, lambda: self.scheduler.gangs, lambda: self.scheduler.cache.state.quotas
+        )
         self._watch = watch(component, self.scheduler, self._heard)
 
     def start(self, tasks: Tasks) -> None:
@@ -259,11 +263,16 @@ class Running:
         self.loop.wake()
 
     async def _count(self) -> None:
-        """Show how many pods wait, again and again until cancelled."""
+        """Show how many pods wait, and how gangs and quotas stand, again and again until cancelled."""
         metrics = self._component.process.metrics
         while True:
             for queue, count in self.scheduler.waiting.items():
                 metrics.set("koordpolicy_scheduler_pending_pods", count, queue=queue)
+            try:
+                await self._job_metrics.look()
+            except Exception:
+                LOG.exception("gangs and quotas are not counted: internal error, please report")
+                metrics.add("koordpolicy_internal_errors_total", place="metrics")
             await asyncio.sleep(_COUNT)
 
     async def _lead(self) -> None:

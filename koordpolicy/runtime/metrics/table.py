@@ -6,6 +6,7 @@ grows with pods or nodes.
 
 from typing import Final
 
+from koordpolicy.runtime.metrics.koord_scheduler import KOORD_SCHEDULER
 from koordpolicy.runtime.metrics.koordlet import KOORDLET
 from koordpolicy.runtime.metrics.metric import Metric, MetricKind
 
@@ -246,7 +247,7 @@ METRICS: Final = (
     Metric(
         "koordpolicy_internal_errors_total",
         MetricKind.COUNTER,
-        "Errors that nobody foresaw, by what they took (object, decision, diagnosis, write, extender, revision); the log has a traceback.",
+        "Errors that nobody foresaw, by what they took (object, decision, diagnosis, write, extender, revision, metrics); the log has a traceback.",
         ("place",),
     ),
     Metric(
@@ -433,6 +434,7 @@ METRICS: Final = (
         ("node", "type", "minor", "id"),
     ),
     *KOORDLET,
+    *KOORD_SCHEDULER,
     Metric(
         "koordpolicy_events_dropped_total",
         MetricKind.COUNTER,

@@ -94,7 +94,7 @@ def test_a_gang_displaces_others_as_a_whole(site: Site) -> None:
     site.write("gangs.yaml", json.dumps({**head, **policy}))
     for number in range(2):
         site.node(f"n-{number}", {"cpu": "2", "memory": "64Gi", "pods": "60"})
-    with site.scheduler("s1", "--no-leader-elect"):
+    with site.scheduler("s1", "--no-leader-elect") as scheduler:
         for number in range(2):
             site.pod(f"low-{number}", "1500m")
         site.eventually(lambda: len(site.where()) == 2, "the nodes are taken")
@@ -130,6 +130,9 @@ def test_a_gang_displaces_others_as_a_whole(site: Site) -> None:
             assert one["internal.scheduling.koordinator.sh/bind-gang-member-count"] == "2"
         told = [about for about, reason, _, _ in site.events() if reason == "Preempted"]
         assert len(told) == 2
+        counted = 'scheduler_job_preemption_duration_seconds_count{result="success"}'
+        site.eventually(lambda: scheduler.metric(counted) >= 1, "it is counted")
+        assert scheduler.metric("scheduler_waiting_gang_group_number") == 0
     site.check_capacity()
 
 

@@ -28,6 +28,7 @@ from koordpolicy.scheduler.plugins.base import Host, JobRoom, Refusal, Wait
 from koordpolicy.scheduler.plugins.gang.policy import BY_POD_GROUP, GangDecisions, GangPolicy
 from koordpolicy.scheduler.plugins.gang.room import NoRoom, RoomForGang, Wanted
 from koordpolicy.scheduler.plugins.gang.starving import Starving
+from koordpolicy.scheduler.plugins.gang.timings import ATTEMPTED, GONE, SUCCEEDED, GangTimings
 from koordpolicy.scheduler.plugins.gang.victims import GangVictims
 from koordpolicy.scheduler.plugins.gang.words import (
     lacking_text,
@@ -77,6 +78,7 @@ class Gangs:
         """The gangs that are bound in part."""
         self._starving = Starving(self.book, self._decisions, host.now)
         self._victims = GangVictims(host.graph)
+        self.timings: Final = GangTimings(host.now)
         self._tried: PodKey | None = None
         """The pod that has its turn, or that opened a round for which there is no plan."""
         self._due: tuple[PodKey, ...] = ()
@@ -257,7 +259,10 @@ class Gangs:
     def next(self, may: Callable[[PodKey], bool], due: Callable[[PodKey], bool]) -> PodKey | None:
         """Who is tried before the queue's first."""
         while self.book.round is not None:
+            gone = self.book.round.gang not in self.book.gangs
             turn = self.book.next()
+            if not turn.candidates:
+                self.timings.end(GONE if gone else ATTEMPTED)
             for pod in turn.candidates:
                 self.book.take(pod)
                 if may(pod):
@@ -301,6 +306,8 @@ class Gangs:
         if why is not None:
             return Refusal(self._text(why, key))
         self._tried = key
+        if opens:
+            self.timings.begin(len(gang.pods))
         return self._plan(gang) if opens and self.book.round is not None else None
 
     def _plan(self, gang: Gang) -> Refusal | None:
@@ -349,9 +356,11 @@ class Gangs:
         gang = self.book.gang_of(key)
         if gang is None or self._tried != key or round_ is None or round_.failed:
             return None
+        since = self._host.now()
         found = self.room(view)
         if found is None:
             return None
+        self.timings.searched(since, len(gang.pods), found=not isinstance(found, NoRoom))
         mine = (*self.book.pending_with(gang), *in_order(self.book.together(gang), "waiting"))
         if isinstance(found, NoRoom):
             if not found.waits:
@@ -442,6 +451,7 @@ class Gangs:
             self._reserved.discard(key)
             said = self.book.permit(key)
             if isinstance(said, Permitted):
+                self.timings.end(SUCCEEDED)
                 self._planned.clear()
                 self._in_round.clear()
                 self._failed.pop(gang.id, None)

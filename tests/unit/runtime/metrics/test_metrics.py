@@ -100,8 +100,8 @@ def test_decisions_are_counted_by_name_and_for_the_last_revisions() -> None:
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
 def test_names_follow_the_conventions(metric: Metric) -> None:
-    # Those of koordlet are for dashboards that know it.
-    assert re.fullmatch(r"(koordpolicy|koordlet)_[a-z_]+", metric.name)
+    # Those of koordlet and koord-scheduler are for dashboards that know them.
+    assert re.fullmatch(r"(koordpolicy|koordlet|scheduler)_[a-z_]+", metric.name)
     assert metric.name.endswith("_total") == (metric.kind is MetricKind.COUNTER)
     assert (metric.kind is MetricKind.HISTOGRAM) == bool(metric.buckets)
     assert metric.help.endswith(".")
