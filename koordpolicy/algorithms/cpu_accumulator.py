@@ -34,7 +34,7 @@ class CPUExclusive(StrEnum):
     NUMA_NODE_LEVEL = "NUMANodeLevel"
 
 
-class AllocateStrategy(StrEnum):
+class CPUAllocateStrategy(StrEnum):
     """Which zone or socket is tried first: the one with the least that is free, or with the most."""
 
     MOST_ALLOCATED = "MostAllocated"
@@ -53,7 +53,7 @@ class WantedCPUs:
     count: int
     bind: BindPolicy = BindPolicy.NONE
     exclusive: CPUExclusive = CPUExclusive.NONE
-    strategy: AllocateStrategy = AllocateStrategy.LEAST_ALLOCATED
+    strategy: CPUAllocateStrategy = CPUAllocateStrategy.LEAST_ALLOCATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class _Run:
         self._layout, self._wanted, self._held = layout, wanted, held
         self._free = set(available)
         self._taken: list[int] = []
-        self._least_first = wanted.strategy is AllocateStrategy.MOST_ALLOCATED
+        self._least_first = wanted.strategy is CPUAllocateStrategy.MOST_ALLOCATED
 
     @property
     def _left(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from koordpolicy.algorithms.cpu_accumulator import AllocateStrategy, BindPolicy, CPUExclusive
+from koordpolicy.algorithms.cpu_accumulator import BindPolicy, CPUAllocateStrategy, CPUExclusive
 from koordpolicy.algorithms.numa_merge import Exclusive, NUMAPolicy
 from koordpolicy.model.reading import NOTHING, Amounts
 
@@ -52,7 +52,7 @@ class NodeRules:
 
     bind: BindPolicy = BindPolicy.NONE
     numa: NUMAPolicy = NUMAPolicy.NONE
-    strategy: AllocateStrategy = AllocateStrategy.LEAST_ALLOCATED
+    strategy: CPUAllocateStrategy = CPUAllocateStrategy.LEAST_ALLOCATED
     ratio: float = 1.0
     sharers: int = 1
     evenly: bool = True

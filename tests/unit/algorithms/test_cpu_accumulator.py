@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from koordpolicy.algorithms.cpu_accumulator import (
-    AllocateStrategy,
     BindPolicy,
+    CPUAllocateStrategy,
     CPUExclusive,
     HeldCPUs,
     NotEnoughCPUs,
@@ -37,7 +37,7 @@ def test_so_many_free_cpus_are_taken_as_are_wanted(data: some.DataObject, machin
         data.draw(some.integers(0, len(machine.cpus))),
         data.draw(some.sampled_from(BindPolicy)),
         data.draw(some.sampled_from(CPUExclusive)),
-        data.draw(some.sampled_from(AllocateStrategy)),
+        data.draw(some.sampled_from(CPUAllocateStrategy)),
     )
     held = HeldCPUs(
         data.draw(some.frozensets(some.sampled_from(sorted(machine.siblings)))),

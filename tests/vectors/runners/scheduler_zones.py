@@ -7,8 +7,8 @@ import numpy as np
 
 from koordpolicy.algorithms.amplified import INSUFFICIENT, amplified_cpu, short_of_cpu, short_of_cpu_one
 from koordpolicy.algorithms.cpu_accumulator import (
-    AllocateStrategy,
     BindPolicy,
+    CPUAllocateStrategy,
     CPUExclusive,
     HeldCPUs,
     NotEnoughCPUs,
@@ -91,7 +91,7 @@ def cpu_accumulator(given: Given) -> Given:
         given["cpusNeeded"],
         BindPolicy(given["bindPolicy"]),
         _exclusive(given["exclusivePolicy"]),
-        AllocateStrategy(given["numaAllocateStrategy"]),
+        CPUAllocateStrategy(given["numaAllocateStrategy"]),
     )
     held = HeldCPUs(cores, zones, references if most > 1 else {})
     try:
