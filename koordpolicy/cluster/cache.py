@@ -96,6 +96,8 @@ class ClusterCache:
     ) -> None:
         self.table = NodeTable(node_schema())
         self.state = ClusterState() if state is None else state
+        self.state.reservations.pods_on = self.pods_on
+        self.state.reservations.labels_of = self._labels_of
         self._policy = policy
         self._catalogue = catalogue
         self._reads_pods = any(path == "pods" or path.startswith("usage.prod") for path in reads)
@@ -161,6 +163,8 @@ class ClusterCache:
         if entry.load is not None:
             entry.load.add(placed.assigned)
         self._write_demand(entry, view if known is None else None)
+        if self.state.reservations.available:
+            self._share(entry)
 
     def _weighs_the_same(self, entry: _Entry, known: _Placed, placed: _Placed) -> bool:
         """Whether a pod's update changes nothing in its node's row."""
@@ -208,8 +212,27 @@ class ClusterCache:
         """Write the row of a node that pods have left."""
         if not entry.empty:
             self._write_demand(entry, gone[0] if len(gone) == 1 else None)
+            if self.state.reservations.available:
+                self._share(entry)
         elif self._kept is None:
             del self._nodes[entry.name]
+
+    def _share(self, entry: _Entry) -> None:
+        """Have reserve pods count with what their owners on the node have not taken, after any pod there came or went."""
+        shares = self.state.reservations.shares(
+            entry.name, {key: placed.view for key, placed in entry.pods.items()}
+        )
+        for key, view in shares.items():
+            placed = entry.pods[key]
+            entry.pods[key] = replace(placed, view=view)
+            entry.demand.count(placed.view, -1)
+            entry.demand.count(view, 1)
+        if shares:
+            self._write_demand(entry, None)
+
+    def _labels_of(self, node: str) -> Mapping[str, str]:
+        entry = self._nodes.get(node)
+        return {} if entry is None or entry.node is None else entry.node.labels
 
     def _move(self, key: PodKey, node: str | None) -> None:
         """Note where a pod is from now on."""

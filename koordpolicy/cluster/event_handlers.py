@@ -28,6 +28,7 @@ from koordpolicy.model.node import Node, read_node
 from koordpolicy.model.numa import read_zones
 from koordpolicy.model.pod import Pod, PodKey, read_pod
 from koordpolicy.model.quota import read_quota
+from koordpolicy.model.reservation import missing, read_reservation, reserve_pod_key
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.model.unreadable_pod import readable_part
 from koordpolicy.model.volumes import (
@@ -118,6 +119,24 @@ def _pod_unreadable(listener: ClusterListener, obj: Object) -> None:
         listener.set_pod(found)
     else:
         listener.hold_back(found)
+
+
+def _reservation_update(listener: ClusterListener, obj: Object) -> None:
+    """What a Reservation is, and the pod in whose shape it waits for a node, or has one."""
+    found = read_reservation(obj)
+    listener.set_state(lambda state: state.reservations.set(found), Event.RESERVATION_CHANGED)
+    if found.over:
+        listener.remove_pod(found.pod.key)
+    elif found.node_name or not missing(found):
+        listener.set_pod(found.pod)
+    else:
+        listener.hold_back(found.pod)
+
+
+def _reservation_delete(listener: ClusterListener, obj: Object) -> None:
+    key = reserve_pod_key(obj)
+    listener.set_state(lambda state: state.reservations.remove(key[1]), Event.RESERVATION_CHANGED)
+    listener.remove_pod(key)
 
 
 _Update: TypeAlias = "Callable[[ClusterState, Object], bool | None]"
@@ -261,6 +280,7 @@ EVENT_HANDLERS: Final[tuple[EventHandler, ...]] = (
     _controller(resources.REPLICATION_CONTROLLERS),
     _controller(resources.REPLICA_SETS),
     _controller(resources.STATEFUL_SETS),
+    EventHandler(resources.RESERVATIONS, _reservation_update, _reservation_delete),
     EventHandler(
         resources.PODS,
         _pod_update,

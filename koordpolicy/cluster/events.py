@@ -21,6 +21,7 @@ class Event(Enum):
     NETWORK_CHANGED = auto()
     POD_GROUP_CHANGED = auto()
     QUOTA_CHANGED = auto()
+    RESERVATION_CHANGED = auto()
 
 
 EVERY_EVENT = frozenset(Event)

@@ -96,6 +96,20 @@ class NodeView:
         """Of values for all nodes, those for the nodes that are looked at."""
         return values if self._rows is None else values[self._rows]
 
+    def one(self, at: int) -> Mapping[str, Any]:
+        """The facts of the node at a place among those that are looked at."""
+        return self._table.row(at if self._rows is None else int(self._rows[at]))
+
+    def place_of(self, name: str) -> int | None:
+        """The place of a node among those that are looked at; None where it is not."""
+        if name not in self._table:
+            return None
+        row = self._table.index(name)
+        if self._rows is None:
+            return row
+        found = np.flatnonzero(self._rows == row)
+        return int(found[0]) if len(found) else None
+
     @property
     def few(self) -> "Sequence[Mapping[str, Any]] | None":
         """The facts of each node where they are to be looked at one by one; else None."""

@@ -20,6 +20,7 @@ from koordpolicy.model.neighbours import ALONE, Neighbours, read_neighbours
 from koordpolicy.model.placement import ANYWHERE, Placement, read_placement
 from koordpolicy.model.pod import Pod, owned_cpus
 from koordpolicy.model.pod_ports import HostPort, host_ports
+from koordpolicy.model.pod_reservations import NO_RESERVATIONS, PodReservations, read_pod_reservations
 from koordpolicy.model.pod_volumes import NO_VOLUMES, PodVolumes, read_pod_volumes
 from koordpolicy.model.protocol import NETWORK_TOPOLOGY_SELECTOR, SCHEDULER_NAME
 from koordpolicy.model.reading import Amounts, ObjectError
@@ -95,6 +96,12 @@ class PodView:
     def ports(self) -> tuple[HostPort, ...]:
         """The ports of its node that it takes."""
         return host_ports(self.pod.raw) if self.pod.raw else ()
+
+    @_Once
+    def reservations(self) -> PodReservations:
+        """What it says of reservations."""
+        pod = self.pod
+        return read_pod_reservations(pod.labels, pod.annotations) if pod.raw else NO_RESERVATIONS
 
     @_Once
     def images(self) -> tuple[str, ...]:
@@ -178,6 +185,13 @@ class PodView:
         """Whether a node has told what containers have: then a resize may be on its way."""
         pod = self.pod
         return any(one.running is not None for one in (*pod.containers, *pod.init_containers))
+
+
+def with_amounts(view: PodView, amounts: Amounts) -> PodView:
+    """The pod, which takes these amounts from its node."""
+    seen = PodView.__new__(PodView)
+    seen.__dict__.update(view.__dict__, occupied=amounts, occupied_nonzero=amounts)
+    return seen
 
 
 def takes_less(now: PodView, before: PodView) -> bool:

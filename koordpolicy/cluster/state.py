@@ -16,6 +16,7 @@ from koordpolicy.cluster.pod_groups import PodGroups
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.ports import UsedPorts
 from koordpolicy.cluster.quotas import Quotas
+from koordpolicy.cluster.reservations import Reservations
 from koordpolicy.cluster.terms import TermBook
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.cluster.volumes import Volumes
@@ -44,7 +45,7 @@ class ClusterState(ZonesAndDevices):
 
     __slots__ = (
         "apart", "budgets", "images", "label_sets", "namespaces", "near", "network", "pod_groups", "ports", "quotas",
-        "topology", "undo", "volumes", "wishes", "workloads",
+        "reservations", "topology", "undo", "volumes", "wishes", "workloads",
     )  # fmt: skip
 
     def __init__(self, undo: UndoLog | None = None) -> None:
@@ -64,6 +65,7 @@ class ClusterState(ZonesAndDevices):
         self.workloads = Workloads()
         self.pod_groups = PodGroups()
         self.quotas = Quotas(self.undo, self.namespaces)
+        self.reservations = Reservations()
 
     def again(self) -> "ClusterState":
         """The same without nodes and pods, which are to come anew."""
@@ -78,6 +80,7 @@ class ClusterState(ZonesAndDevices):
         found.workloads = self.workloads
         found.pod_groups = self.pod_groups
         found.quotas = self.quotas
+        found.reservations = self.reservations
         found.quotas.begin(None)
         return found
 

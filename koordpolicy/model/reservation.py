@@ -11,7 +11,7 @@ from typing import Any, Final
 from koordpolicy.model.integers import parse_int_any_base
 from koordpolicy.model.labels import LabelSelector, read_selector
 from koordpolicy.model.node import Taint
-from koordpolicy.model.pod import Pod, PodCondition, read_condition, read_pod, read_time
+from koordpolicy.model.pod import Pod, PodCondition, PodKey, read_condition, read_pod, read_time
 from koordpolicy.model.protocol import (
     NODE_RESERVATION,
     PHASE_FAILED,
@@ -217,6 +217,19 @@ def read_reservation(obj: Json) -> Reservation:
     )
 
 
+def reserve_pod_key(obj: Json) -> PodKey:
+    """Namespace and name of the pod in whose shape a Reservation is scheduled, of one that need not be readable otherwise."""
+    metadata, spec = obj.get("metadata"), obj.get("spec")
+    template = spec.get("template") if isinstance(spec, Mapping) else None
+    about = template.get("metadata") if isinstance(template, Mapping) else None
+    namespace = about.get("namespace") if isinstance(about, Mapping) else None
+    uid = metadata.get("uid") if isinstance(metadata, Mapping) else None
+    return (
+        namespace if isinstance(namespace, str) and namespace else "default",
+        uid if isinstance(uid, str) else "",
+    )
+
+
 def missing(reservation: Reservation) -> str:
     """What a reservation has to say and does not; empty where nothing is missing."""
     if not reservation.owners:
@@ -316,6 +329,7 @@ def _reserve_pod(metadata: Json, template: Json, status: Json, phase: str) -> di
         spec["nodeName"] = node
     if integer(spec, "priority", f"{at}.spec") is None:
         spec["priority"] = _priority(labels.get(SUB_PRIORITY, ""))
+    spec["preemptionPolicy"] = "Never"  # nobody has to go for what is only kept
     spec["schedulerName"] = text(spec, "schedulerName", f"{at}.spec") or DEFAULT_SCHEDULER
     allocatable = mapping(status, "allocatable", _STATUS)
     if phase == RESERVATION_AVAILABLE and allocatable:

@@ -24,6 +24,7 @@ from koordpolicy.model.reading import NO_TEXT
 from koordpolicy.model.time import time_text
 from koordpolicy.scheduler.decision import PodDecision, Victim
 from koordpolicy.scheduler.plugins.base import Port, Sleep, Write
+from koordpolicy.scheduler.reservation_status import make_available, reservation_of, say_unschedulable
 from koordpolicy.scheduler.shards import route_text
 
 LOG: Final = logging.getLogger(__name__)
@@ -36,12 +37,17 @@ _CLEARED: Final = StrategicPatch({"status": {"nominatedNodeName": None}})
 
 
 class Binding(NamedTuple):
-    """Place a pod on a node. The pod must still be the one of this uid (empty: any); it gets `annotations` in the same write."""
+    """Place a pod on a node, with these annotations. The pod must still be the one of this uid (empty: any).
+
+    `reservation` is the name of the Reservation that the pod stands for, empty for none: then its status says where it is.
+    """
 
     pod: PodKey
     uid: str
     node: str
     annotations: Mapping[str, str] = NO_TEXT
+    reservation: str = ""
+    now: int = 0
 
 
 class Prebind(NamedTuple):
@@ -70,6 +76,7 @@ class Report:
     since: int
     nominated: str | None = None
     homeward: bool = False
+    reservation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +147,17 @@ def plan(decision: PodDecision, pod: Pod, now: int) -> WritePlan | None:
     if decision.placed:
         if pod.node_name:
             return None
-        return Binding(decision.pod, decision.uid, decision.node)
+        placed, reservation = Binding(decision.pod, decision.uid, decision.node), reservation_of(pod)
+        return placed._replace(reservation=reservation, now=now) if reservation else placed
     if decision.route:
         return PassOn(decision.pod, decision.uid, route_text(decision.route))
     reason = SCHEDULER_ERROR if decision.problem else UNSCHEDULABLE
     known = pod.condition(CONDITION_SCHEDULED)
     nominated = None if decision.promised == pod.nominated_node else decision.promised
     homeward = decision.route is not None
-    report = Report(decision.pod, reason, decision.message, _since(known, now), nominated, homeward)
+    report = Report(
+        decision.pod, reason, decision.message, _since(known, now), nominated, homeward, reservation_of(pod)
+    )
     if decision.preemption is not None:
         made = decision.preemption
         return Preempt(report, made.sent_away, made.cleared, now, made.beside)
@@ -178,16 +188,19 @@ async def apply(
             for write in planned.writes:
                 await write(port or cluster, sleep)
         elif isinstance(planned, Binding):
-            await cluster.bind(
-                namespace, name, planned.node, uid=planned.uid, annotations=planned.annotations or None
-            )
+            if planned.reservation:
+                await make_available(cluster, planned.reservation, planned.uid, planned.node, planned.now)
+            else:
+                await cluster.bind(
+                    namespace, name, planned.node, uid=planned.uid, annotations=planned.annotations or None
+                )
         elif isinstance(planned, Preempt):
             await _make_room(cluster, planned)
         elif isinstance(planned, PassOn):
             body = {"metadata": {"uid": planned.uid, "annotations": {SHARD: planned.route}}}
             await cluster.patch(PODS, name, StrategicPatch(body), namespace=namespace, subresource="status")
         else:
-            await cluster.patch(PODS, name, _condition(planned), namespace=namespace, subresource="status")
+            await _tell(cluster, planned)
     except KubeError as error:
         return WriteOutcome(planned, error)
     except Exception as problem:
@@ -199,7 +212,7 @@ async def apply(
 async def _make_room(cluster: Cluster, planned: Preempt) -> None:
     """The pod's own status first, and that of those beside it: after a restart their nodes show for whom the victims went."""
     namespace, name = planned.pod
-    await cluster.patch(PODS, name, _condition(planned.report), namespace=namespace, subresource="status")
+    await _tell(cluster, planned.report)
     for (where, other), node in planned.beside:
         body = StrategicPatch({"status": {"nominatedNodeName": node}})
         with suppress(NotFound):
@@ -228,6 +241,15 @@ async def _send_away(cluster: Cluster, victim: Victim, message: str, now: int) -
         subresource="status",
     )  # fmt: skip
     await cluster.delete(PODS, name, namespace=namespace, preconditions=Preconditions(uid=victim.uid))
+
+
+async def _tell(cluster: Cluster, report: Report) -> None:
+    """Write why a pod, or the Reservation that it stands for, has no node."""
+    namespace, name = report.pod
+    if report.reservation:
+        await say_unschedulable(cluster, report.reservation, name, report.message, report.since)
+    else:
+        await cluster.patch(PODS, name, _condition(report), namespace=namespace, subresource="status")
 
 
 def _condition(report: Report) -> StrategicPatch:

@@ -7,6 +7,7 @@ from typing import Final
 from koordpolicy.diagnostics.wording import worded
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.event_correlator import EventLimits, EventRecorder
+from koordpolicy.kube.resources import RESERVATIONS
 from koordpolicy.runtime.counting import Counters
 from koordpolicy.runtime.decisions import DecisionCounts
 from koordpolicy.runtime.reports.troubles import FEW, Troubles
@@ -15,6 +16,7 @@ from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.driver import Settled
 from koordpolicy.scheduler.not_enforced import not_enforced
 from koordpolicy.scheduler.profile import place_of
+from koordpolicy.scheduler.reservation_status import reservation_of
 
 _SCHEDULED: Final = "Scheduled"
 _PREEMPTED: Final = "Preempted"
@@ -67,7 +69,7 @@ class DecisionReporter:
         if self._log is not None:
             failure = None if outcome is None else outcome.error
             self._log.settled(decision, result, decision.problem if failure is None else worded(failure))
-        about = {"apiVersion": "v1", "kind": "Pod", "metadata": _identity(settled)}
+        about = _about(settled)
         recorder = self._audience.recorder
         of_many = self._trouble(settled)
         if result == "scheduled":
@@ -127,7 +129,7 @@ class DecisionReporter:
     def told(self, settled: Settled) -> None:
         """Tell people what was found out of a pod that waits, beside decisions."""
         if settled.outcome is not None and settled.outcome.error is None:
-            about = {"apiVersion": "v1", "kind": "Pod", "metadata": _identity(settled)}
+            about = _about(settled)
             message = settled.decision.message
             recorder = self._audience.recorder
             recorder.record(about, "FailedScheduling", message, type="Warning", action="Scheduling")
@@ -140,6 +142,15 @@ class DecisionReporter:
 def _of_policy(failure: CycleFailure | None) -> bool:
     """Whether a revision is to blame, or we are, rather than whoever made an object that cannot be read."""
     return failure is not None and not failure.of_object
+
+
+def _about(settled: Settled) -> dict[str, object]:
+    """What Events are about: the pod, or the Reservation that it stands for."""
+    name = reservation_of(settled.pod)
+    if name:
+        metadata = {"name": name, "uid": settled.decision.uid}
+        return {"apiVersion": RESERVATIONS.api_version, "kind": RESERVATIONS.kind, "metadata": metadata}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": _identity(settled)}
 
 
 def _identity(settled: Settled) -> dict[str, str]:

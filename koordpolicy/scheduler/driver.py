@@ -141,6 +141,8 @@ class Driver:
     def _with_claims(self, bind: Binding) -> WritePlan:
         """The binding of a pod, after what its claims have to have written before."""
         account = self._scheduler.ledger.assumed(bind.pod)
+        if account is not None and (annotations := account.annotations):
+            bind = bind._replace(annotations={**bind.annotations, **annotations})
         writes = () if account is None else account.writes
         return Prebind(bind, writes) if writes else bind
 

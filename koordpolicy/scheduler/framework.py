@@ -26,6 +26,7 @@ from koordpolicy.scheduler.diagnosis import Limits
 from koordpolicy.scheduler.evaluation import Evaluation, EvaluationCache
 from koordpolicy.scheduler.evaluation.failed_scores import failed_scores
 from koordpolicy.scheduler.filter_run import CycleFilters
+from koordpolicy.scheduler.kept_room import with_room_kept
 from koordpolicy.scheduler.ledger import Ledger
 from koordpolicy.scheduler.post_filters import PostFilters
 from koordpolicy.scheduler.profile import place_of, records_for
@@ -129,7 +130,10 @@ class Framework:
                 refused = Refusals("", need, len(table), resolvable=False)
                 digest = self.profile.digest
                 return None, PodDecision(pod.key, pod.uid, "", len(table), 0, (refused,), digest=digest)
-            evaluation = self.post_filters.counted(cycle, evaluations.get(cycle, table))
+            evaluation = evaluations.get(cycle, table)
+            if self.cache.state.reservations.available:
+                evaluation = with_room_kept(cycle, evaluation, self.cache)
+            evaluation = self.post_filters.counted(cycle, evaluation)
             promised = self._ledger.promised_to(pod.key)
             decision = select_host(cycle, evaluation, table, self._selection, promised)
             while decision.placed and not self.post_filters.passes_beside(cycle, decision.node):

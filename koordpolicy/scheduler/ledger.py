@@ -65,6 +65,8 @@ class Claim(NamedTuple):
     lasting: bool = False
     redo: Undo | None = None
     logged: bool = False
+    annotations: Mapping[str, str] | None = None
+    """What is written on the pod with its binding."""
 
 
 @dataclass(slots=True, eq=False)
@@ -87,6 +89,15 @@ class Account:
     def assumed(self) -> bool:
         """Whether the pod counts on the node, and the cluster has not confirmed it."""
         return self.stage < Stage.CONFIRMED
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """What is written on the pod with its binding."""
+        found: dict[str, str] = {}
+        if len(self.claims) > 1:
+            for claim in self.claims:
+                found.update(claim.annotations or {})
+        return found
 
     @property
     def writes(self) -> tuple[Write, ...]:

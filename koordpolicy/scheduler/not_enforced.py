@@ -20,7 +20,6 @@ from koordpolicy.model.protocol import (
     POD_GROUP_NAME,
     QOS_CLASS,
     RDMA,
-    RESERVATION_AFFINITY,
     RESOURCE_SPEC,
     SCHEDULING_HINT,
 )
@@ -32,7 +31,6 @@ _LABELS: Final = (
 )
 _ANNOTATIONS: Final = (
     (GANG_NAME, _GANG),
-    (RESERVATION_AFFINITY, "a place in a reservation"),
     (NUMA_TOPOLOGY_SPEC, "its NUMA topology"),
     (RESOURCE_SPEC, "its way of binding CPUs"),
     (SCHEDULING_HINT, "its hint"),

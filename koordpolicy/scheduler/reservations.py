@@ -349,6 +349,7 @@ def _claim(name: str, plugin: Plugin, state: Any, data: object) -> Claim:
         None if plugin.prebind is None else partial(plugin.prebind, state, data),
         lasting=plugin.adopt is not None,
         redo=None if plugin.redo is None else partial(plugin.redo, state),
+        annotations=None if plugin.annotates is None else plugin.annotates(data),
     )
 
 

@@ -299,6 +299,43 @@ REAL: Final[Mapping[str, Json]] = {
         "spec": {"minMember": 2, "scheduleTimeoutSeconds": 30},
         "status": {"phase": "Pending"},
     },
+    "reservations.scheduling.koordinator.sh": {
+        "metadata": _meta(
+            "night",
+            annotations={
+                "scheduling.koordinator.sh/reservation-restricted-options": '{"resources":["cpu"]}',
+                "scheduling.koordinator.sh/reservation-resize-allocatable": '{"resources":{"cpu":"3"}}',
+                NODE_RESERVATION: '{"resources":{"cpu":"1"}}',
+            },
+        ),
+        "spec": {
+            "template": {
+                "metadata": {"namespace": NAMESPACE, "labels": {"app": "night"}},
+                "spec": {
+                    "schedulerName": "koord-scheduler",
+                    "containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}],
+                },
+            },
+            "owners": [
+                {"object": {"namespace": NAMESPACE, "name": "p1"}, "labelSelector": _SELECTOR},
+                {"controller": {"kind": "ReplicaSet", "name": "web", "controller": True}},
+            ],
+            "ttl": "24h",
+            "expires": _TIME,
+            "allocateOnce": False,
+            "allocatePolicy": "Restricted",
+            "preAllocationPolicy": {"mode": "Default", "enableMultiple": False},
+            "taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}],
+        },
+        "status": {
+            "phase": "Available",
+            "nodeName": "n9",
+            "allocatable": {"cpu": "2"},
+            "allocated": {"cpu": "1"},
+            "currentOwners": [{"namespace": NAMESPACE, "name": "p1", "uid": "uid-p1"}],
+            "conditions": [{"type": "Scheduled", "status": "True", "lastTransitionTime": _TIME}],
+        },
+    },
     "elasticquotaprofiles.quota.koordinator.sh": {
         "metadata": _meta("pool", NAMESPACE, annotations={QUOTA_RESOURCE_KEYS: '["cpu"]'}),
         "spec": {

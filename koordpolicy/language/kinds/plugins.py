@@ -164,6 +164,20 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
                 parameters=MappingProxyType({"owns": "Whether the pod gets CPUs of its own."}),
             ),
             PluginName(
+                "Reservation",
+                "Pods that own a Reservation take from what it keeps on its node. As a filter, nodes without enough of it, and of its node; as "
+                "a score, how full it would be, or 1000 where the order of Reservations says which is first.",
+                filters=True,
+                scores=True,
+                parameters=MappingProxyType(
+                    {
+                        "checksTaints": "Whether taints of Reservations keep off pods that say nothing of Reservations, too.",
+                        "ignoredResources": "Extended resources that are not looked at.",
+                        "ignoredResourceGroups": "What stands before `/` in the names of such resources.",
+                    }
+                ),
+            ),
+            PluginName(
                 "Coscheduling",
                 "Pods of a gang run together or not at all, as the kind GangScheduling says.",
                 filters=True,

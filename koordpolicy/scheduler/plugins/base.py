@@ -174,6 +174,12 @@ class Port(Protocol):
         ...
 
 
+Annotate = Callable[[Any], Mapping[str, str]]
+"""The annotations that a pod gets with its binding, of what was taken for it."""
+
+MakesWay = Callable[[PodView, ClusterState, Said], Mapping[str, Sequence[PodKey]]]
+"""The pods, by node, that count as gone there for a pod whose room they keep."""
+
 Write = Callable[[Port, Sleep], Awaitable[None]]
 """Writes what was taken, and waits until it is so. Raises KubeError."""
 
@@ -479,6 +485,9 @@ class Plugin:
     shows the pod on its node. `concerns` says of which pods they are asked at all (None: of all), `concerned` the same by the state.
     `jobs` is what it does for pods that go together.
 
+    `annotates` gives what is written on the pod with its binding. `makes_way` names pods that all filters and scores leave out on their
+    nodes when they are asked about a certain pod; it is asked once in each cycle, so it has to be quick where it has nothing to say.
+
     `post_filter` makes, once for each revision, what is asked when no node takes a pod: the first of the profile's that makes room, in
     the order of the table.
 
@@ -512,6 +521,8 @@ class Plugin:
     adopt: Adopt | None = None
     permit: Permit | None = None
     prebind: Prebind | None = None
+    annotates: Annotate | None = None
+    makes_way: MakesWay | None = None
     status: Callable[[Any], Mapping[str, Any] | None] | None = None
     post_filter: Callable[[PostFilterHost], PostFilter] | None = None
     advice: Helper | None = None

@@ -16,8 +16,6 @@ CASES: list[tuple[Mapping[str, Any], str]] = [
     ({"labels": {"koordinator.sh/qosClass": "LSR"}}, "CPUs of its own (label koordinator.sh/qosClass=LSR)"),
     ({"annotations": {"gang.scheduling.koordinator.sh/name": "g"}},
      "a place together with its gang (annotation gang.scheduling.koordinator.sh/name)"),
-    ({"annotations": {"scheduling.koordinator.sh/reservation-affinity": "{}"}},
-     "a place in a reservation (annotation scheduling.koordinator.sh/reservation-affinity)"),
     ({"annotations": {"scheduling.koordinator.sh/numa-topology-spec": "{}"}},
      "its NUMA topology (annotation scheduling.koordinator.sh/numa-topology-spec)"),
     ({"requests": {"koordinator.sh/gpu-core": 50, "koordinator.sh/gpu-memory-ratio": 50}},

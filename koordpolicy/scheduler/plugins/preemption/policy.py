@@ -7,6 +7,7 @@ from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.prepared import PreparedDecision, Records, prepared
 from koordpolicy.cluster.quota_of_pod import KIND
 from koordpolicy.cluster.quotas import Quotas
+from koordpolicy.cluster.reservations import is_reserve_pod
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.sortable import SortKey
 from koordpolicy.language.cel.errors import CelError
@@ -64,8 +65,12 @@ class PreemptionPolicy:
 
     def eligible_for(self, records: Records) -> Callable[[PodView], bool]:
         """Whether a pod on a node may go for the one that `records` speak of."""
-        asked, own = self._eligible.bound(records), self._quota_of(records)
+        by_policy, own = self._eligible.bound(records), self._quota_of(records)
         quotas = self._quotas
+
+        def asked(view: PodView) -> bool:
+            return not is_reserve_pod(view) and by_policy(view)  # a Reservation is no pod to be deleted
+
         if not own or quotas is None:
             return asked
         within: dict[str, Callable[[PodView], bool]] = {}

@@ -1,0 +1,171 @@
+"""The Reservations of a cluster: who has taken from them, who may, and what is left for them to count on their nodes.
+
+A reserve pod counts on its node with what its owners there have not taken, so that nothing is counted twice whoever looks.
+Which pod has taken from which is what its annotation says, and of pods on their way what was claimed for them: after a restart
+the annotations alone say the same.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from koordpolicy.algorithms.reservation_capacity import governed, remained, sum_masked
+from koordpolicy.algorithms.reservation_match import Match, MatchRules, match
+from koordpolicy.cluster.pods import PodView, with_amounts
+from koordpolicy.model.pod import PodKey
+from koordpolicy.model.protocol import RESERVE_POD
+from koordpolicy.model.reading import NO_TEXT, Amounts, ObjectError
+from koordpolicy.model.reservation import Reservation
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerPods:
+    """The pods that have taken from a reservation, and what of its resources they have together."""
+
+    views: Sequence[PodView]
+    allocated: Amounts
+
+
+class Reservations:
+    """Kept from events. `pods_on` and `labels_of` give the pods and the labels of a node as they are now, in a trial too."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, Reservation] = {}
+        self._by_node: dict[str, dict[str, Reservation]] = {}
+        self._takers: dict[PodKey, str] = {}
+        self.version = 0
+        """Another one after every change of an object."""
+        self.pods_on: Callable[[str], Mapping[PodKey, PodView]] = lambda node: {}
+        self.labels_of: Callable[[str], Mapping[str, str]] = lambda node: NO_TEXT
+
+    # --- objects ----------------------------------------------------------------------------------
+
+    @property
+    def available(self) -> bool:
+        """Whether any keeps room on a node."""
+        return bool(self._by_node)
+
+    @property
+    def all(self) -> Sequence[Reservation]:
+        """All there are."""
+        return [*self._all.values()]
+
+    def get(self, uid: str) -> Reservation | None:
+        """The one of this UID."""
+        return self._all.get(uid)
+
+    @property
+    def nodes(self) -> Sequence[str]:
+        """The nodes on which any keeps room."""
+        return [*self._by_node]
+
+    def on(self, node: str) -> Sequence[Reservation]:
+        """Those that keep room on a node."""
+        return [*self._by_node.get(node, {}).values()]
+
+    def set(self, reservation: Reservation) -> bool:
+        """One is new or has changed; whether anything is another now."""
+        before = self._all.get(reservation.uid)
+        if before == reservation:
+            return False
+        self.remove(reservation.uid)
+        self._all[reservation.uid] = reservation
+        if reservation.available:
+            self._by_node.setdefault(reservation.node_name, {})[reservation.uid] = reservation
+        return True
+
+    def remove(self, uid: str) -> bool:
+        """One is gone; whether there was one."""
+        self.version += 1
+        before = self._all.pop(uid, None)
+        if before is None:
+            return False
+        there = self._by_node.get(before.node_name)
+        if there is not None and there.pop(uid, None) is not None and not there:
+            del self._by_node[before.node_name]
+        return True
+
+    # --- who has taken ----------------------------------------------------------------------------
+
+    def take(self, pod: PodKey, uid: str) -> None:
+        """A pod takes from a reservation from now on."""
+        self._takers[pod] = uid
+
+    def give_back(self, pod: PodKey) -> None:
+        """It does not any more."""
+        self._takers.pop(pod, None)
+
+    def taken_by(self, view: PodView) -> str:
+        """The UID of the reservation that a pod has taken from; empty for none, and where that cannot be read."""
+        found = self._takers.get(view.pod.key)
+        if found is None:
+            try:
+                found = view.reservations.allocated
+            except ObjectError:
+                found = ""
+        return found
+
+    def owners(self, reservation: Reservation) -> OwnerPods:
+        """Who has taken from a reservation."""
+        names = governed(reservation.allocatable, reservation.allocate_policy, reservation.restricted or None)
+        views = [
+            view
+            for view in self.pods_on(reservation.node_name).values()
+            if self.taken_by(view) == reservation.uid
+        ]
+        return OwnerPods(views, sum_masked([view.occupied for view in views], names))
+
+    def left(self, reservation: Reservation) -> Amounts:
+        """What of a reservation nobody has taken."""
+        return remained(reservation.allocatable, self.owners(reservation).allocated)
+
+    def holds(self, reservation: Reservation) -> bool:
+        """Whether its reserve pod counts on its node: not where it is left out for a pod that may take from it."""
+        return reservation.pod.key in self.pods_on(reservation.node_name)
+
+    def shares(self, node: str, pods: Mapping[PodKey, PodView]) -> Mapping[PodKey, PodView]:
+        """The reserve pods among those on a node that are to count otherwise now, as they are to count."""
+        found = {}
+        for one in self._by_node.get(node, {}).values():
+            view = pods.get(one.pod.key)
+            if view is not None and is_reserve_pod(view):
+                left = self.left(one)
+                if view.occupied != left:
+                    found[one.pod.key] = with_amounts(view, left)
+        return found
+
+    # --- who may take -----------------------------------------------------------------------------
+
+    def matching(
+        self, view: PodView, request: Amounts, *, checks_taints: bool
+    ) -> dict[str, list[Reservation]]:
+        """By node, the reservations that a pod may take from. Raises ObjectError for what a pod says that cannot be read."""
+        found: dict[str, list[Reservation]] = {}
+        for one, said in self.matches(view, request, checks_taints=checks_taints):
+            if said.matched:
+                found.setdefault(one.node_name, []).append(one)
+        return found
+
+    def matches(
+        self, view: PodView, request: Amounts, *, checks_taints: bool
+    ) -> list[tuple[Reservation, Match]]:
+        """What the checks say of a pod and each reservation that keeps room. Raises ObjectError."""
+        wants, found = view.reservations, []
+        for node, there in self._by_node.items():
+            for one in there.values():
+                labels = self.labels_of(node) if wants.affinity is not None else NO_TEXT
+                rules = MatchRules(one.allocate_once, checks_taints, labels)
+                said = match(view.pod, wants, request, one, 0, rules)
+                if said.matched and one.allocate_once and self.owners(one).views:
+                    said = Match.NOT_MATCHABLE
+                found.append((one, said))
+        return found
+
+
+def is_reserve_pod(view: PodView) -> bool:
+    """Whether a pod is the shape of a reservation, which no node runs."""
+    annotations = view.pod.annotations
+    return bool(annotations) and annotations.get(RESERVE_POD) == _TRUE
+
+
+_TRUE: Final = "true"

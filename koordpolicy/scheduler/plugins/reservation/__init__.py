@@ -1,0 +1,249 @@
+"""Reservations: pods that own one take from what it keeps on its node, and from the node what it lacks.
+
+What is kept counts on nodes as reserve pods (`cluster/reservations.py`), which make way for owners. Which reservation a pod takes
+from is decided when it has its node (`reserve`), and written on the pod with its binding.
+"""
+
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from koordpolicy.algorithms.normalize import Scores
+from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.nodes import NodeView
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.reservations import is_reserve_pod
+from koordpolicy.cluster.state import ClusterState
+from koordpolicy.model.pod import PodKey
+from koordpolicy.model.pod_reservations import NO_RESERVATIONS
+from koordpolicy.model.protocol import RESERVATION_ALLOCATED, RESERVE_POD_NODE
+from koordpolicy.model.reservation import Reservation
+from koordpolicy.scheduler.plugins.base import (
+    ANEW,
+    NODES_COME_AND_CHANGE,
+    Host,
+    Plugin,
+    Refusal,
+    Said,
+    request_of,
+)
+from koordpolicy.scheduler.plugins.parameters import Parameters, texts
+from koordpolicy.scheduler.plugins.reservation.room import (
+    NO_MATCH,
+    Ignored,
+    Room,
+    chosen,
+    fullness,
+    room_on,
+)
+from koordpolicy.scheduler.plugins.verdicts import Verdicts
+
+WRONG_NODE: Final = "node(s) didn't match the nodeName specified by reservation"
+CONFLICT: Final = "node(s) reservation allocate policy conflict"
+PREFERRED: Final = 1000
+"""The score of the node with the reservation whose order is the smallest."""
+
+
+class ReservationClaim(NamedTuple):
+    """Which reservation a pod takes from."""
+
+    pod: PodKey
+    name: str
+    uid: str
+
+
+class ReservationBook:
+    """The state of the plugin: what there is stands in the cluster's state."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    @property
+    def cluster(self) -> ClusterState:
+        """What there is in the cluster beside nodes."""
+        return self._host.cluster
+
+    def concerned(self, pod: PodView) -> bool:
+        """Whether a pod may take from any: not where there are none, and it says nothing of them."""
+        return self._host.cluster.reservations.available or pod.reservations is not NO_RESERVATIONS
+
+
+def _says(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
+    """Whether it has something to say of a pod: of most there is nothing to be said."""
+    reservations = state.reservations
+    if is_reserve_pod(pod):
+        return (
+            "reserve",
+            pod.pod.annotations.get(RESERVE_POD_NODE, ""),
+            _policy(state, pod),
+            reservations.version,
+        )
+    wants = pod.reservations
+    if wants is NO_RESERVATIONS and not reservations.available:
+        return None
+    if wants.ignores:
+        return None
+    if wants.affinity is None and not _matching(pod, state, _said()):
+        return None
+    return ANEW
+
+
+def _matching(pod: PodView, state: ClusterState, parameters: Parameters) -> dict[str, list[Reservation]]:
+    return state.reservations.matching(
+        pod, request_of(pod), checks_taints=parameters.get("checksTaints") is True
+    )
+
+
+def _ignored(parameters: Parameters) -> Ignored:
+    return Ignored(texts(parameters, "ignoredResources"), texts(parameters, "ignoredResourceGroups"))
+
+
+def make_way(pod: PodView, state: ClusterState, said: Said) -> Mapping[str, Sequence[PodKey]]:
+    """The reserve pods of the reservations that a pod may take from."""
+    if is_reserve_pod(pod):
+        return {}
+    return {
+        node: [one.pod.key for one in found if state.reservations.holds(one)]
+        for node, found in _matching(pod, state, said()).items()
+    }
+
+
+def enough(pod: PodView, nodes: NodeView, parameters: Parameters) -> Verdicts:
+    """Nodes without enough of what the pod may take from; all others, for a pod that has to take from one."""
+    if is_reserve_pod(pod):
+        return _of_reserve_pod(pod, nodes)
+    state = nodes.state
+    matching, required = _matching(pod, state, parameters), pod.reservations.affinity is not None
+    found: dict[int, Room] = {}
+    for node, there in matching.items():
+        at = nodes.place_of(node)
+        if at is not None:
+            found[at] = room_on(
+                pod, nodes.one(at), there, state.reservations, parameters.once(_ignored), required=required
+            )
+    reasons = tuple(
+        dict.fromkeys([NO_MATCH, *(reason for room in found.values() for reason in room.reasons)])
+    )
+    refused = np.zeros((len(reasons), nodes.count), np.bool_)
+    unresolvable = np.zeros(nodes.count, np.bool_)
+    if required:
+        refused[0] = unresolvable[:] = True
+    for at, room in found.items():
+        refused[0, at] = unresolvable[at] = False
+        for reason in room.reasons:
+            refused[reasons.index(reason), at] = True
+    return Verdicts(reasons, refused, unresolvable)
+
+
+def _of_reserve_pod(pod: PodView, nodes: NodeView) -> Verdicts:
+    """Nodes that a reservation does not want, or whose reservations give out what they keep in another way."""
+    wanted, reservations = pod.pod.annotations.get(RESERVE_POD_NODE, ""), nodes.state.reservations
+    shared = _policy(nodes.state, pod) == ""
+    refused = np.zeros((2, nodes.count), np.bool_)
+    if wanted:
+        refused[0] = True
+        if (at := nodes.place_of(wanted)) is not None:
+            refused[0, at] = False
+    for node in reservations.nodes:
+        at = nodes.place_of(node)
+        if at is not None:
+            refused[1, at] = any((one.allocate_policy == "") != shared for one in reservations.on(node))
+    return Verdicts((WRONG_NODE, CONFLICT), refused, np.logical_or(refused[0], refused[1]))
+
+
+def _policy(state: ClusterState, pod: PodView) -> str:
+    found = state.reservations.get(pod.pod.uid)
+    return "" if found is None else found.allocate_policy
+
+
+def score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scores | None:
+    """How full what the pod would take from would be; the node whose reservation comes first by order before all."""
+    if is_reserve_pod(pod):
+        return None
+    state, scores = nodes.state, np.zeros(nodes.count, np.int64)
+    first: tuple[int, int] | None = None
+    for node, there in _matching(pod, state, parameters).items():
+        at = nodes.place_of(node)
+        if at is None:
+            continue
+        room = room_on(
+            pod, nodes.one(at), there, state.reservations, parameters.once(_ignored), required=True
+        )
+        taken = chosen(pod, room, state.reservations)
+        if taken is None:
+            continue
+        scores[at] = fullness(pod, taken, state.reservations)
+        if taken.order and (first is None or (taken.order, at) < first):
+            first = taken.order, at
+    if first is not None:
+        scores[first[1]] = PREFERRED
+    return scores
+
+
+def reserve(
+    book: ReservationBook, pod: PodView, nodes: NodeView, parameters: Parameters
+) -> ReservationClaim | Refusal | None:
+    """Take from one of the reservations on the node: the first by order, else the one that will be fullest."""
+    wants, state = pod.reservations, nodes.state
+    if is_reserve_pod(pod) or wants.ignores:
+        return None
+    if wants is NO_RESERVATIONS and not state.reservations.available:
+        return None
+    there = _matching(pod, state, parameters).get(nodes.text(nodes.names().tolist()[0]), [])
+    required = wants.affinity is not None
+    room = room_on(pod, nodes.one(0), there, state.reservations, parameters.once(_ignored), required=required)
+    taken = chosen(pod, room, state.reservations)
+    if taken is None:
+        if required:
+            return Refusal(NO_MATCH)
+        return None if room.fits else Refusal("; ".join(room.reasons))
+    state.reservations.take(pod.pod.key, taken.uid)
+    return ReservationClaim(pod.pod.key, taken.name, taken.uid)
+
+
+def adopt(book: ReservationBook, pod: PodView, _node: str) -> ReservationClaim | None:
+    """What the annotation of a pod on its node says."""
+    if not pod.pod.annotations or RESERVATION_ALLOCATED not in pod.pod.annotations:
+        return None
+    uid = book.cluster.reservations.taken_by(pod)
+    if not uid:
+        return None
+    book.cluster.reservations.take(pod.pod.key, uid)
+    found = book.cluster.reservations.get(uid)
+    return ReservationClaim(pod.pod.key, "" if found is None else found.name, uid)
+
+
+def undo(book: ReservationBook, claim: ReservationClaim) -> None:
+    """The pod takes from it no more."""
+    book.cluster.reservations.give_back(claim.pod)
+
+
+def redo(book: ReservationBook, claim: ReservationClaim) -> None:
+    """It takes from it again."""
+    book.cluster.reservations.take(claim.pod, claim.uid)
+
+
+def annotations(claim: Any) -> Mapping[str, str]:
+    """What says on the pod which reservation it has."""
+    return {RESERVATION_ALLOCATED: json.dumps({"name": claim.name, "uid": claim.uid})}
+
+
+RESERVATION: Final = Plugin(
+    filter=enough,
+    score=score,
+    node_facts=frozenset({"name", "resources.allocatable", "resources.requested"}),
+    pod_facts=frozenset({"resources.request"}),
+    helped_by=NODES_COME_AND_CHANGE | {Event.POD_GONE, Event.RESERVATION_CHANGED},
+    row_only=False,
+    cache_key=_says,
+    makes_way=make_way,
+    state=ReservationBook,
+    concerned=ReservationBook.concerned,
+    reserve=reserve,
+    undo=undo,
+    redo=redo,
+    adopt=adopt,
+    annotates=annotations,
+)

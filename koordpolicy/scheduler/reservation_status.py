@@ -1,0 +1,133 @@
+"""The status of Reservations, as scheduling changes it: available on a node, or why on none."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from koordpolicy.algorithms.pod_request import effective_requests
+from koordpolicy.kube import Cluster, Conflict, MergePatch, Object
+from koordpolicy.kube.resources import RESERVATIONS
+from koordpolicy.model.pod import Pod
+from koordpolicy.model.protocol import (
+    CONDITION_RESERVATION_READY,
+    CONDITION_RESERVATION_SCHEDULED,
+    REASON_AVAILABLE,
+    REASON_SCHEDULED,
+    REASON_UNSCHEDULABLE,
+    RESERVATION_AVAILABLE,
+    RESERVE_POD,
+    RESERVE_POD_RESERVATION,
+)
+from koordpolicy.model.quantity import amount_text
+from koordpolicy.model.reservation import Reservation, read_reservation
+from koordpolicy.model.time import time_text
+
+_ATTEMPTS: Final = 4
+"""How often a status is made anew after somebody else has written the object."""
+
+Status = dict[str, Any]
+
+
+def reservation_of(pod: Pod) -> str:
+    """The name of the Reservation that a pod stands for; empty for one that nodes run."""
+    annotations = pod.annotations
+    if not annotations or annotations.get(RESERVE_POD) != "true":
+        return ""
+    return annotations.get(RESERVE_POD_RESERVATION, "")
+
+
+async def make_available(cluster: Cluster, name: str, uid: str, node: str, now: int) -> None:
+    """Say that a Reservation keeps its room on a node. Raises KubeError; Conflict for one that is another or has ended."""
+
+    def status(found: Reservation) -> Status | None:
+        if found.over:
+            raise Conflict(f"reservation {name} is not active: it is {found.phase}")
+        if found.available:
+            if found.node_name == node:
+                return None
+            raise Conflict(f"reservation {name} is on node {found.node_name} already")
+        amounts = {
+            resource: amount_text(resource, number)
+            for resource, number in effective_requests(found.pod).items()
+        }
+        conditions = with_condition(found, CONDITION_RESERVATION_SCHEDULED, "True", REASON_SCHEDULED, "", now)
+        ready = [one for one in conditions if one.get("type") != CONDITION_RESERVATION_READY]
+        return {
+            "phase": RESERVATION_AVAILABLE,
+            "nodeName": node,
+            "allocatable": {**amounts, **found.resized},
+            "conditions": [
+                *ready,
+                condition(CONDITION_RESERVATION_READY, "True", REASON_AVAILABLE, "", now, now),
+            ],
+        }
+
+    await change_status(cluster, name, uid, status)
+
+
+async def say_unschedulable(cluster: Cluster, name: str, uid: str, message: str, since: int) -> None:
+    """Say why a Reservation has no node; its phase stays. Raises KubeError."""
+
+    def status(found: Reservation) -> Status | None:
+        known = found.condition(CONDITION_RESERVATION_SCHEDULED)
+        if known is not None and (known.status, known.reason, known.message) == (
+            "False",
+            REASON_UNSCHEDULABLE,
+            message,
+        ):
+            return None
+        return {
+            "conditions": with_condition(
+                found, CONDITION_RESERVATION_SCHEDULED, "False", REASON_UNSCHEDULABLE, message, since
+            )
+        }
+
+    await change_status(cluster, name, uid, status)
+
+
+async def change_status(
+    cluster: Cluster, name: str, uid: str, make: Callable[[Reservation], Status | None]
+) -> bool:
+    """Write what `make` says of a Reservation as it is now; whether anything was. Raises KubeError."""
+    for attempt in range(_ATTEMPTS):
+        obj: Object = await cluster.get(RESERVATIONS, name)
+        found = read_reservation(obj)
+        if uid and found.uid != uid:
+            raise Conflict(f"reservation {name} is another one by now")
+        status = make(found)
+        if status is None:
+            return False
+        body = {"metadata": {"resourceVersion": found.resource_version}, "status": status}
+        try:
+            await cluster.patch(RESERVATIONS, name, MergePatch(body), subresource="status")
+        except Conflict:
+            if attempt + 1 == _ATTEMPTS:
+                raise
+        else:
+            return True
+    return False
+
+
+def with_condition(
+    found: Reservation, type: str, status: str, reason: str, message: str, now: int
+) -> list[Status]:
+    """The conditions of a Reservation with one of them as it is now; its transition is when its status changed."""
+    known = found.condition(type)
+    since = known.since if known is not None and known.status == status and known.since else now
+    others = [
+        dict(one)
+        for one in found.raw_status.get("conditions") or ()  # type: ignore[attr-defined]  # read before
+        if one.get("type") != type
+    ]
+    return [*others, condition(type, status, reason, message, since, now)]
+
+
+def condition(type: str, status: str, reason: str, message: str, since: int, now: int) -> Status:
+    """A condition of a Reservation."""
+    return {
+        "type": type,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": time_text(since),
+        "lastProbeTime": time_text(now),
+    }
