@@ -51,7 +51,6 @@ DEFAULT_PROFILE = "koord-scheduler"
 Clock = Callable[[], int]
 """The time in nanoseconds since 1970."""
 
-
 Ahead = tuple[RuleGraph, Callable[[str, Mapping[str, str]], bool]]
 """A revision that places some pods, and which: by `NAMESPACE/NAME` and labels."""
 
