@@ -30,6 +30,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "simulate": "run a workload on virtual time by policies that are not live yet",
         "demo": "a co-located day of 100 nodes in the embedded cluster",
         "manager": "publish what nodes can offer a second time, in a cluster",
+        "front": "hold API servers' connections before a manager's webhooks, which then lose no review when it is killed",
         "scheduler": "place the pods of a cluster by policy",
         "agent": "measure a node, report it, and keep its kernel as policies say",
         "recommend": "show what workloads should request, and write it as patches for manifests in Git",

@@ -4,9 +4,10 @@ import argparse
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.flags.serving import HTTP
+from koordpolicy.cli.host_port import host_and_port
 from koordpolicy.runtime.http.authentication import Authentication
-from koordpolicy.runtime.http.certificates import Tls
 from koordpolicy.runtime.http.serving import Endpoint
+from koordpolicy.runtime.tls import Tls
 
 
 def endpoint_of(arguments: argparse.Namespace, flag: str, said: str, *, writes: bool = False) -> Endpoint:
@@ -37,14 +38,6 @@ def http_of(arguments: argparse.Namespace) -> Endpoint | None:
     if arguments.http == "off":
         return None
     return endpoint_of(arguments, HTTP, arguments.http)
-
-
-def host_and_port(flag: str, said: str, otherwise: str = "") -> tuple[str, int]:
-    """Host and port of a flag, an empty host for every address. Raises `CannotRunError`."""
-    host, colon, port = said.rpartition(":")
-    if not colon or not (port.isascii() and port.isdecimal()) or int(port[:6]) > 65_535:
-        raise CannotRunError(f"{flag} takes [HOST]:PORT{otherwise}, not `{said}`")
-    return host.strip("[]"), int(port)
 
 
 def _tls(arguments: argparse.Namespace) -> Tls | None:

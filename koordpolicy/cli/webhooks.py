@@ -1,19 +1,21 @@
 """How webhooks are served, as the flags of `koordpolicy manager` say."""
 
 import argparse
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.flags.webhooks import WEBHOOK
-from koordpolicy.cli.serving import host_and_port
+from koordpolicy.cli.host_port import host_and_port
 from koordpolicy.manager.serving import WebhookOptions
 from koordpolicy.manager.webhooks.certificates import CertificateSettings, names_of
 from koordpolicy.manager.webhooks.configuration import Address
 from koordpolicy.manager.webhooks.rotation import Lifetimes
 from koordpolicy.model.time import parse_duration
 from koordpolicy.runtime.http.authentication import Authentication
-from koordpolicy.runtime.http.certificates import Tls
 from koordpolicy.runtime.http.serving import Endpoint
+from koordpolicy.runtime.listening import UNIX
+from koordpolicy.runtime.tls import Tls
 
 _TIMES_LONGER = 4
 """The authority's life, in lives of what it signs."""
@@ -31,7 +33,12 @@ def webhooks_of(arguments: argparse.Namespace) -> WebhookOptions | None:
                 " without one, `koordpolicy export --admission-policies` writes what they can"
             )
         return None
-    host, port = host_and_port(WEBHOOK, arguments.webhook, " or `off`")
+    front: Path | None = None
+    if arguments.webhook.startswith(UNIX):
+        host, port = arguments.webhook, 0
+        front = Path(host.removeprefix(UNIX)).parent
+    else:
+        host, port = host_and_port(WEBHOOK, arguments.webhook, f", `{UNIX}PATH` or `off`")
     url = arguments.webhook_url
     if url and not url.startswith("https://"):
         raise CannotRunError("--webhook-url takes an address that begins with https://")
@@ -52,6 +59,7 @@ def webhooks_of(arguments: argparse.Namespace) -> WebhookOptions | None:
         arguments.webhook_client_ca_file,
         _duration("--webhook-drain", arguments.webhook_drain, least=0) / 10**9,
         arguments.native_admission,
+        front,
     )
 
 

@@ -26,6 +26,7 @@ from koordpolicy.runtime.http.authentication import Protection
 from koordpolicy.runtime.http.serving import Endpoint, serve
 from koordpolicy.runtime.policies.proposing import LivePolicyObjects
 from koordpolicy.runtime.process import Tasks
+from koordpolicy.runtime.tls import Tls
 from koordpolicy.runtime.watching import Watching
 
 _CONDITION: Final = "webhooks"
@@ -36,7 +37,8 @@ _DRAWS: Final = 1_000_000_000
 class WebhookOptions:
     """How webhooks are served.
 
-    `endpoint` is where; with `tls` its files are served, otherwise a pair that all replicas share. `authority` is a file with
+    `endpoint` is where; with `tls` its files are served, otherwise a pair that all replicas share. Behind a front that is the directory
+    of its socket, where a shared pair lies, too. `authority` is a file with
     the bundle to inject when the files are given, `clients` one with the CA of those who may ask, None for everyone. Once
     the process is told to stop, it answers for `drain` seconds more whoever still comes. With `native`, API servers decide by
     themselves what they can.
@@ -49,6 +51,7 @@ class WebhookOptions:
     clients: Path | None = None
     drain: float = 0.0
     native: bool = False
+    front: Path | None = None
 
 
 class MirroredObjects:
@@ -181,8 +184,10 @@ class ServedWebhooks:
             if options.authority is not None:
                 file = options.authority
                 self._authority = lambda: _read(file)
-            return replace(options.endpoint, tls=replace(options.endpoint.tls, clients=options.clients))
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="koordpolicy-webhook-")))
+            return self._endpoint(options.endpoint.tls)
+        directory = options.front
+        if directory is None:
+            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="koordpolicy-webhook-")))
         shared = self._shared = SharedCertificate(
             component.cluster,
             options.address.namespace,
@@ -197,7 +202,14 @@ class ServedWebhooks:
         self._authority = lambda: shared.bundle
         await shared.first()
         tasks.start("webhook certificate", shared.run())
-        return replace(options.endpoint, tls=replace(shared.tls, clients=options.clients))
+        return self._endpoint(shared.tls)
+
+    def _endpoint(self, tls: Tls) -> Endpoint:
+        """Where this process serves: by TLS, or to a front, which does that."""
+        options = self._options
+        if options.front is not None:
+            return replace(options.endpoint, tls=None, front_clients=options.clients is not None)
+        return replace(options.endpoint, tls=replace(tls, clients=options.clients))
 
     async def _configure(self) -> None:
         """What is asked about depends on objects, too: with some of them unknown, pods would be passed over."""

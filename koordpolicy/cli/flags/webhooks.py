@@ -12,10 +12,10 @@ def add_webhook_flags(parser: Flags) -> None:
     """Declare them."""
     parser.add_argument(
         WEBHOOK,
-        metavar="[HOST]:PORT",
+        metavar="[HOST]:PORT|unix:PATH",
         default="off",
         help="serve the webhooks there by TLS, on every replica; API servers look for them at port 9876 of the Service's pods"
-        " as shipped (off)",
+        " as shipped; or at a Unix socket to `koordpolicy front`, which serves by TLS and outlives the manager (off)",
     )
     parser.add_argument(
         "--webhook-service",
@@ -47,7 +47,8 @@ def add_webhook_flags(parser: Flags) -> None:
         "--webhook-client-ca-file",
         metavar="FILE",
         type=Path,
-        help="answer only API servers whose client certificate this CA has signed (default: whoever reaches the port)",
+        help="answer only API servers whose client certificate this CA has signed (default: whoever reaches the port); a front"
+        " needs its --tls-client-ca-file as well",
     )
     parser.add_argument(
         "--webhook-cert-lifetime",

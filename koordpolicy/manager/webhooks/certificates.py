@@ -16,13 +16,16 @@ from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import SECRETS
 from koordpolicy.manager.webhooks.rotation import Chain, Lifetimes, renewed
 from koordpolicy.model.time import NANOSECONDS, time_text
-from koordpolicy.runtime.http.certificates import Tls
 from koordpolicy.runtime.http.issuing import validity
 from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.tls import Tls
 
 LOG: Final = logging.getLogger(__name__)
 
 SECRET: Final = "koordpolicy-webhook-cert"  # noqa: S105 - its name
+SERVING: Final = "serving.pem"
+AUTHORITY: Final = "authority.pem"
+"""Files that a front reads, too."""
 _ATTEMPTS: Final = 5
 _DAY: Final = 86_400 * NANOSECONDS
 
@@ -37,7 +40,7 @@ class CertificateSettings:
 
 
 class SharedCertificate:
-    """The pair that this replica serves, as a file in a directory of its own, and the bundle by which it is believed.
+    """The pair that this replica serves, as a file in a directory of its own, and beside it the bundle by which it is believed.
 
     `believed` asks which bundle API servers have been given, None where nobody knows. `on_change` is told when the bundle
     is another.
@@ -55,7 +58,8 @@ class SharedCertificate:
         believed: Callable[[], Awaitable[bytes | None]],
     ) -> None:
         self.bundle = b""
-        self.tls = Tls(directory / "serving.pem", directory / "serving.pem")
+        self.tls = Tls(directory / SERVING, directory / SERVING)
+        self._authority = directory / AUTHORITY
         self.on_change: Callable[[], None] = lambda: None
         self._cluster = cluster
         self._namespace = namespace
@@ -128,6 +132,7 @@ class SharedCertificate:
         )
         if chain.trusted != self.bundle:
             self.bundle = chain.trusted
+            _write(self._authority, self.bundle)
             self.on_change()
 
 

@@ -3,29 +3,11 @@
 import asyncio
 import logging
 import ssl
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
+
+from koordpolicy.runtime.tls import Tls, context_of, stamp_of
 
 LOG: Final = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """Certificate and key as PEM files. `clients` is the CA by whose certificates clients may prove who they are.
-
-    All are read again when they change. A client may leave its certificate out; what it is then let do, its route says.
-    """
-
-    certificate: Path
-    key: Path
-    clients: Path | None = None
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """All files that it takes."""
-        clients = () if self.clients is None else (self.clients,)
-        return (self.certificate, self.key, *clients)
 
 
 class Certificates:
@@ -51,10 +33,10 @@ class Certificates:
 
     async def _follow(self) -> None:
         """Take renewed files for new connections; a half-written pair waits for the next look."""
-        seen = _stamp(self._tls)
+        seen = stamp_of(self._tls)
         while True:
             await asyncio.sleep(self._seconds)
-            now = _stamp(self._tls)
+            now = stamp_of(self._tls)
             if now == seen:
                 continue
             try:
@@ -65,30 +47,3 @@ class Certificates:
                 continue
             seen = now
             LOG.info("the certificate was renewed")
-
-
-def context_of(tls: Tls) -> ssl.SSLContext:
-    """How to shake hands. Raises OSError that names the file, and `ssl.SSLError`."""
-    for path in tls.files:
-        with path.open("rb"):
-            pass  # the ssl module does not say which file it could not read
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(tls.certificate, tls.key)
-    if tls.clients is not None:
-        context.load_verify_locations(tls.clients)
-        # Those who only ask whether we are well, as kubelet does, have none.
-        context.verify_mode = ssl.CERT_OPTIONAL
-    return context
-
-
-def _stamp(tls: Tls) -> tuple[Any, ...]:
-    """What changes when the files do, through links as well."""
-    stamp: list[Any] = []
-    for path in tls.files:
-        try:
-            stat = path.stat()
-            stamp.append((stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size))
-        except OSError:
-            stamp.append(None)
-    return tuple(stamp)

@@ -246,7 +246,8 @@ class Connections:
             while len(self._all) >= self._places and not self._make_room():
                 self._freed.clear()  # all of them work, and each has a time in which it is done
                 await self._freed.wait()
-            connection = HttpConnection(self, accepted, str(peer[0]))
+            # Whoever comes by a Unix socket has no address, and is a front: all are one.
+            connection = HttpConnection(self, accepted, str(peer[0]) if peer else "")
             connection.deadline = self.now() + self.limits.handshake
             self._all.add(connection)
             self.waits(connection)
@@ -293,38 +294,3 @@ class Connections:
             for one in late:
                 self.events.closed("idle" if one.is_idle else "slow")
                 one.cut()
-
-
-def listen(host: str, port: int, backlog: int) -> list[socket.socket]:
-    """Sockets that listen at all addresses of a host, "" for every one there is, with one port. Raises OSError."""
-    sockets: list[socket.socket] = []
-    try:
-        for family, address in _addresses(host):
-            try:
-                one = socket.create_server(
-                    (address, port),
-                    family=family,
-                    backlog=backlog,
-                    dualstack_ipv6=not host and family == socket.AF_INET6,
-                )
-            except OSError as error:
-                if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT) and sockets:
-                    continue  # such as ::1 of `localhost` where there is no IPv6
-                raise
-            one.setblocking(False)
-            sockets.append(one)
-            port = int(one.getsockname()[1])
-    except BaseException:
-        for one in sockets:
-            one.close()
-        raise
-    return sockets
-
-
-def _addresses(host: str) -> list[tuple[socket.AddressFamily, str]]:
-    if not host:
-        both = socket.has_dualstack_ipv6()
-        return [(socket.AF_INET6, "::")] if both else [(socket.AF_INET, "0.0.0.0")]  # noqa: S104  # it was asked for
-    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    ordered = sorted(found, key=lambda one: one[0] != socket.AF_INET)
-    return list(dict.fromkeys((one[0], str(one[4][0])) for one in ordered))

@@ -14,11 +14,14 @@ from typing import Final, Self
 
 from aiohttp import web
 
+from koordpolicy.runtime.front.messages import CERTIFICATE, certificate_of
 from koordpolicy.runtime.http.authentication import Authenticator, Protection
 from koordpolicy.runtime.http.bodies import BodyProblem, Room, read_body
-from koordpolicy.runtime.http.certificates import Certificates, Tls
-from koordpolicy.runtime.http.connections import Connections, HttpConnection, ServerLimits, listen
+from koordpolicy.runtime.http.certificates import Certificates
+from koordpolicy.runtime.http.connections import Connections, HttpConnection, ServerLimits
+from koordpolicy.runtime.listening import UNIX, listen
 from koordpolicy.runtime.metrics.registry import Metrics
+from koordpolicy.runtime.tls import Tls
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -75,7 +78,8 @@ class HttpServer:
     """Serves routes on one address while its `async with` block runs. Port 0 takes a free one.
 
     `authenticator` knows who may ask; without one, reading is for everyone and writing for nobody. Once `closing` is set,
-    each answer is the last of its connection, so that clients look for another server.
+    each answer is the last of its connection, so that clients look for another server. A host `unix:PATH` is a socket that fronts
+    alone can reach: what they say of a client's certificate is so.
     """
 
     def __init__(
@@ -92,6 +96,7 @@ class HttpServer:
         self.port = port
         self.closing = False
         self._host = host
+        self._fronted = host.startswith(UNIX)
         self._routes = {(route.method, route.path): route for route in routes}
         self._paths = {route.path for route in routes}
         self._metrics = metrics
@@ -112,7 +117,8 @@ class HttpServer:
                 stack.callback(one.close)
             connections = Connections(web.Server(self._answer), self._limits, certificates, self)
             await stack.enter_async_context(connections.accepting(sockets))
-            self.port = int(sockets[0].getsockname()[1])
+            if not self._fronted:
+                self.port = int(sockets[0].getsockname()[1])
             self._stack = stack.pop_all()
         return self
 
@@ -161,7 +167,7 @@ class HttpServer:
             route.method,
             route.path,
             request.headers.get("Authorization", ""),
-            connection.certificate,
+            certificate_of(request.headers.get(CERTIFICATE, "")) if self._fronted else connection.certificate,
         )
         if refused is None:
             return None

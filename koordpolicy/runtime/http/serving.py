@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from koordpolicy.runtime.http.authentication import Authentication, Authenticator, Protection, Reviews
-from koordpolicy.runtime.http.certificates import Tls
 from koordpolicy.runtime.http.connections import ServerLimits
 from koordpolicy.runtime.http.server import HttpServer, Request, Response, Route
+from koordpolicy.runtime.listening import UNIX
 from koordpolicy.runtime.metrics.registry import Metrics
 from koordpolicy.runtime.process import CannotStart
+from koordpolicy.runtime.tls import Tls
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -31,7 +32,8 @@ CREDENTIALS: Final = "--tls-client-ca-file, --bearer-token-file or --delegated-a
 class Endpoint:
     """Where something is served, and to whom.
 
-    `flag` is what the operator named the address by, `remedies` the flags by which callers could show who they are.
+    `flag` is what the operator named the address by, `remedies` the flags by which callers could show who they are. A
+    host `unix:PATH` is a socket for a front; with `front_clients` that has a CA by which it looks at clients' certificates.
     """
 
     flag: str
@@ -40,12 +42,22 @@ class Endpoint:
     tls: Tls | None = None
     authentication: Authentication = _NONE
     remedies: str = CREDENTIALS
+    front_clients: bool = False
+
+    @property
+    def address(self) -> str:
+        """As a flag says it."""
+        return self.host if self.host.startswith(UNIX) else f"{self.host}:{self.port}"
 
     @property
     def takes_credentials(self) -> bool:
         """Whether callers can show who they are."""
-        certificates = self.tls is not None and self.tls.clients is not None
-        return certificates or self.authentication.takes_tokens
+        return self.takes_certificates or self.authentication.takes_tokens
+
+    @property
+    def takes_certificates(self) -> bool:
+        """Whether they can by a certificate."""
+        return self.front_clients or (self.tls is not None and self.tls.clients is not None)
 
 
 async def serve(
@@ -63,8 +75,9 @@ async def serve(
         settings = effective(endpoint, {route.protection for route in routes})
         if settings.delegated and reviews is None:
             raise CannotStart("--delegated-auth needs a cluster to ask")
-        certificates = tls is not None and tls.clients is not None
-        authenticator = Authenticator(settings, client_certificates=certificates, reviews=reviews)
+        authenticator = Authenticator(
+            settings, client_certificates=endpoint.takes_certificates, reviews=reviews
+        )
         index = index_page(routes, authenticator)
         server = HttpServer(
             host, port, (*routes, index), metrics, tls=tls, limits=limits, authenticator=authenticator
@@ -76,19 +89,20 @@ async def serve(
     except OSError as error:
         if error.filename is not None:
             raise CannotStart(f"`{error.filename}` cannot be read: {error.strerror}") from None
-        raise CannotStart(f"{host}:{port} cannot be served: {error.strerror}") from None
+        raise CannotStart(f"{endpoint.address} cannot be served: {error.strerror}") from None
     for protection in Protection:
         paths = [route.path for route in routes if route.protection is protection]
         if paths:
             who = authenticator.who(protection)
-            LOG.info("%s:%d serves %s to %s", host, server.port, ", ".join(paths), who)
+            where = replace(endpoint, port=server.port).address
+            LOG.info("%s serves %s to %s", where, ", ".join(paths), who)
     return server
 
 
 def effective(endpoint: Endpoint, protections: set[Protection]) -> Authentication:
     """Who may ask at an address, all told. Raises `CannotStart` for what would be open by mistake, OSError."""
     flag, settings = endpoint.flag, endpoint.authentication
-    where = f"{flag} {endpoint.host}:{endpoint.port}"
+    where = f"{flag} {endpoint.address}"
     here = is_loopback(endpoint.host)
     credentials = endpoint.takes_credentials
     if not here and settings.takes_tokens and endpoint.tls is None:
@@ -123,6 +137,8 @@ def is_loopback(host: str) -> bool:
     """Whether no other host can reach an address, by number or by name. Raises OSError for a name that is none."""
     if not host:
         return False
+    if host.startswith(UNIX):
+        return True
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return all(ipaddress.ip_address(str(one[4][0]).partition("%")[0]).is_loopback for one in found)
 

@@ -11,8 +11,8 @@ from koordpolicy.cli.flags.process import add_process_flags
 from koordpolicy.cli.process import settings_of
 from koordpolicy.runtime.component import Settings
 from koordpolicy.runtime.http.authentication import Authentication
-from koordpolicy.runtime.http.certificates import Tls
 from koordpolicy.runtime.http.serving import Endpoint
+from koordpolicy.runtime.tls import Tls
 
 
 def given(*arguments: str) -> Settings:

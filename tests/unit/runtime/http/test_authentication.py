@@ -10,9 +10,9 @@ import pytest
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.runtime.http import HttpServer, Route
 from koordpolicy.runtime.http.authentication import Authentication, Authenticator, Protection, user_of
-from koordpolicy.runtime.http.certificates import Tls
 from koordpolicy.runtime.http.connections import ServerLimits
 from koordpolicy.runtime.http.reviews import ClusterReviews
+from koordpolicy.runtime.tls import Tls
 from tests.unit.runtime.http.certificates import Pair, certificate
 from tests.unit.runtime.http.clients import client, play, trusting, well
 from tests.unit.runtime.scenes import until

@@ -10,9 +10,10 @@ import pytest
 
 from koordpolicy.runtime.http import HttpServer, Request, Response, Route
 from koordpolicy.runtime.http.authentication import Protection
-from koordpolicy.runtime.http.certificates import Tls
-from koordpolicy.runtime.http.connections import ServerLimits, listen
+from koordpolicy.runtime.http.connections import ServerLimits
+from koordpolicy.runtime.listening import listen
 from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.tls import Tls
 from tests.unit.runtime.http.certificates import certificate
 from tests.unit.runtime.http.clients import HEALTH, LOOPS, ROUTES, Client, client, is_well, play, trusting
 from tests.unit.runtime.scenes import until

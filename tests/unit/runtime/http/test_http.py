@@ -12,11 +12,11 @@ import pytest
 from koordpolicy.runtime.health import health_routes
 from koordpolicy.runtime.http import HttpServer, Request, Response, Route
 from koordpolicy.runtime.http.authentication import Protection
-from koordpolicy.runtime.http.certificates import Tls
 from koordpolicy.runtime.http.connections import ServerLimits
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.policies.fixed import FixedSource
 from koordpolicy.runtime.process import Process
+from koordpolicy.runtime.tls import Tls
 from tests.unit.runtime.http.certificates import certificate
 from tests.unit.runtime.http.clients import client
 from tests.unit.runtime.scenes import broken, live_of, running, tree, until

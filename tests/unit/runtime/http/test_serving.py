@@ -8,10 +8,10 @@ import pytest
 
 from koordpolicy.runtime.http import Route
 from koordpolicy.runtime.http.authentication import Authentication, Protection
-from koordpolicy.runtime.http.certificates import Tls
 from koordpolicy.runtime.http.serving import Endpoint, effective, is_loopback, serve
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.process import CannotStart
+from koordpolicy.runtime.tls import Tls
 from tests.unit.runtime.http.certificates import certificate
 from tests.unit.runtime.http.clients import client, play, well
 

@@ -1,0 +1,112 @@
+"""`koordpolicy front`: what holds API servers' connections before a manager's webhooks."""
+
+import argparse
+import logging
+import signal
+import socket
+import ssl
+import time
+from pathlib import Path
+from types import FrameType
+
+from koordpolicy.cli.command import CannotRunError
+from koordpolicy.cli.host_port import host_and_port
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.model.time import NANOSECONDS, parse_duration
+from koordpolicy.runtime.front.server import Front
+from koordpolicy.runtime.front.settings import FrontSettings
+from koordpolicy.runtime.listening import listen
+from koordpolicy.runtime.logs import LogFormat, set_up_logging
+from koordpolicy.runtime.tls import Tls
+
+LOG = logging.getLogger(__name__)
+
+_LOOK = 0.2
+"""Seconds between looks for the certificate, which a manager makes once it has begun."""
+_BACKLOG = 1024
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Serve until told to stop."""
+    settings = settings_of(arguments)
+    set_up_logging(LogFormat(arguments.log_format), verbose=arguments.verbose)
+    stopped: list[int] = []
+    fronts: list[Front] = []
+
+    def stop(number: int, _: FrameType | None) -> None:
+        stopped.append(number)
+        for front in fronts:
+            front.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    if not _has_files(settings.tls, stopped):
+        return 0
+    try:
+        sockets = listen(settings.host, settings.port, _BACKLOG)
+    except OSError as error:
+        raise CannotRunError(f"{arguments.listen} cannot be served: {error.strerror}") from None
+    try:
+        front = Front(settings, sockets)
+    except ssl.SSLError as error:
+        raise CannotRunError(
+            f"{settings.tls.certificate} cannot be used to serve by TLS: {error.reason}"
+        ) from None
+    fronts.append(front)
+    if not stopped:
+        LOG.info("%s serves what %s answers", arguments.listen, settings.server)
+        front.run()
+    _close(sockets)
+    return 0
+
+
+def settings_of(arguments: argparse.Namespace) -> FrontSettings:
+    """What the flags say. Raises `CannotRunError`."""
+    host, port = host_and_port("--listen", arguments.listen, "")
+    certificate, key = arguments.tls_cert_file, arguments.tls_private_key_file
+    if (certificate is None) != (key is None):
+        raise CannotRunError("--tls-cert-file and --tls-private-key-file belong together")
+    beside: Path = arguments.server.parent
+    peers, peer_port = "", 0
+    if arguments.peers:
+        peers, peer_port = host_and_port("--peers", arguments.peers, "")
+        if not peers:
+            raise CannotRunError("--peers takes a host and a port, such as koordpolicy-manager-peers:9876")
+    try:
+        drain = parse_duration(arguments.drain) / NANOSECONDS
+    except ValueError as problem:
+        raise CannotRunError(f"--drain: {problem}") from None
+    if not 0 <= drain <= 3600:
+        raise CannotRunError("--drain takes a duration from 0 s to an hour")
+    return FrontSettings(
+        host,
+        port,
+        Tls(
+            certificate or beside / "serving.pem", key or beside / "serving.pem", arguments.tls_client_ca_file
+        ),
+        arguments.server,
+        peers,
+        peer_port,
+        arguments.peer_name,
+        arguments.peer_ca_file or beside / "authority.pem",
+        drain,
+    )
+
+
+def _has_files(tls: Tls, stopped: list[int]) -> bool:
+    """Wait until there is a certificate; false where the process is told to stop before."""
+    waits = False
+    while not stopped:
+        missing = [one for one in tls.files if not one.exists()]
+        if not missing:
+            return True
+        if not waits:
+            LOG.info("%s is not there yet", missing[0])
+            waits = True
+        time.sleep(_LOOK)
+    return False
+
+
+def _close(sockets: list[socket.socket]) -> None:
+    for one in sockets:
+        one.close()
