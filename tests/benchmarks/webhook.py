@@ -1,7 +1,8 @@
 """Webhooks: reviews of pods at a manager of its own process, over TLS, in an open loop.
 
 Reviews are sent when they are due, whether earlier ones are answered or not, and their time counts from then: with the
-same policies, and one profile or a thousand of which one matches.
+same policies, and one profile or a thousand of which one matches; by a manager alone, and as shipped behind a front, whose
+CPU counts as well.
 """
 
 import asyncio
@@ -11,8 +12,8 @@ import ssl
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ _MOST = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came of reviews: their times in seconds, sorted, and the CPU of the manager for each."""
+    """What came of reviews: their times in seconds, sorted, and the CPU of manager and front for each."""
 
     times: list[float]
     cpu: float
@@ -60,20 +61,26 @@ def run() -> Iterable[Row]:
             with ApiServer(Path(folder) / "server") as server:
                 install(server.access)
                 apply(server.access, documents("deploy/manager/webhooks.yaml"))
-                return [_row(server, Path(folder), count) for count in PROFILES]
+                return [
+                    _row(server, Path(folder), count, fronted=fronted)
+                    for count in PROFILES
+                    for fronted in (False, True)
+                ]
         except Missing as missing:
             return [{"profiles": f"skipped: {missing}"}]
 
 
-def _row(server: ApiServer, folder: Path, count: int) -> Row:
-    with _manager(server, folder / str(count), count) as (manager, port):
-        asyncio.run(_sent(port, RATE, 3.0, manager.pid))  # what is made once is made
-        found = asyncio.run(_sent(port, RATE, SECONDS, manager.pid))
+def _row(server: ApiServer, folder: Path, count: int, *, fronted: bool) -> Row:
+    place = folder / f"{count}-{fronted}"
+    with _manager(server, place, count, fronted=fronted) as (processes, port):
+        asyncio.run(_sent(port, RATE, 3.0, processes))  # what is made once is made
+        found = asyncio.run(_sent(port, RATE, SECONDS, processes))
         highest, rate = 0.0, float(RATE)
-        while rate < _MOST and asyncio.run(_sent(port, rate, _PROBE, manager.pid)).share(0.99) < LIMIT:
+        while rate < _MOST and asyncio.run(_sent(port, rate, _PROBE, processes)).share(0.99) < LIMIT:
             highest, rate = rate, rate * _STEP
     return {
         "profiles": count,
+        "front": "yes" if fronted else "no",
         "reviews/s": RATE,
         "CPU ms a review": found.cpu * 1e3,
         "p50 ms": found.share(0.5) * 1e3,
@@ -83,8 +90,10 @@ def _row(server: ApiServer, folder: Path, count: int) -> Row:
 
 
 @contextmanager
-def _manager(server: ApiServer, folder: Path, count: int) -> Iterator[tuple[Running, int]]:
-    """A manager that serves webhooks, once it is ready."""
+def _manager(
+    server: ApiServer, folder: Path, count: int, *, fronted: bool
+) -> Iterator[tuple[list[Running], int]]:
+    """A manager that serves webhooks, and its front, once both are ready."""
     policies = folder / "policies"
     policies.mkdir(parents=True)
     (policies / "koordpolicy.yaml").write_text(BUNDLE, "utf-8")
@@ -97,15 +106,25 @@ def _manager(server: ApiServer, folder: Path, count: int) -> Iterator[tuple[Runn
         }
         (policies / f"{number}.yaml").write_text(policy("ColocationProfile", f"p{number}", spec), "utf-8")
     port = free_port()
+    path = folder / "webhook.sock"
+    served = f"unix:{path}" if fronted else f"127.0.0.1:{port}"
+    front = [
+        sys.executable, "-m", "koordpolicy.cli", "front", "--listen", f"127.0.0.1:{port}", "--server", str(path),
+    ]  # fmt: skip
     command = [
         sys.executable, "-m", "koordpolicy.cli", "manager", "--policies", str(policies),
         "--kubeconfig", str(server.kubeconfig("koordpolicy-manager")), "--http", "off", "--instance", f"m{count}",
-        "--webhook", f"127.0.0.1:{port}", "--webhook-url", f"https://localhost:{port}",
+        "--webhook", served, "--webhook-url", f"https://localhost:{port}",
     ]  # fmt: skip
     environment = {**as_installed(), "PYTHONPATH": str(REPOSITORY)}
-    with Running(command, folder / "log", environment=environment) as running:
-        running.ready(lambda: asyncio.run(_answers(port)), 180)
-        yield running, port
+    with ExitStack() as stack:
+        processes = [stack.enter_context(Running(command, folder / "log", environment=environment))]
+        if fronted:
+            processes.append(
+                stack.enter_context(Running(front, folder / "front-log", environment=environment))
+            )
+        processes[0].ready(lambda: asyncio.run(_answers(port)), 180)
+        yield processes, port
 
 
 async def _answers(port: int) -> bool:
@@ -116,7 +135,7 @@ async def _answers(port: int) -> bool:
         return False
 
 
-async def _sent(port: int, rate: float, seconds: float, pid: int) -> Measured:
+async def _sent(port: int, rate: float, seconds: float, processes: Sequence[Running]) -> Measured:
     """Send reviews at a rate for so long."""
     body, times = _review(), []
     async with _session(port) as session:
@@ -127,7 +146,7 @@ async def _sent(port: int, rate: float, seconds: float, pid: int) -> Measured:
             times.append(time.perf_counter() - due)
             assert "drawn" in base64.b64decode(told["response"]["patch"]).decode()
 
-        cpu, began = cpu_of(pid), time.perf_counter()
+        cpu, began = _cpu(processes), time.perf_counter()
         tasks = []
         for number in range(int(rate * seconds)):
             due = began + number / rate
@@ -136,8 +155,12 @@ async def _sent(port: int, rate: float, seconds: float, pid: int) -> Measured:
                 await asyncio.sleep(wait)
             tasks.append(asyncio.ensure_future(one(due)))
         await asyncio.gather(*tasks)
-        spent = cpu_of(pid) - cpu
+        spent = _cpu(processes) - cpu
     return Measured(sorted(times), spent / len(times))
+
+
+def _cpu(processes: Sequence[Running]) -> float:
+    return sum(cpu_of(one.pid) for one in processes)
 
 
 def _session(port: int) -> aiohttp.ClientSession:

@@ -87,7 +87,15 @@ class Front:
                             client.close()
                 if not self._clients:
                     break
+        self._close()
+
+    def _close(self) -> None:
         self._carriers.stop()
+        for server in tuple(self._idle):
+            server.close()
+        self._selector.close()
+        for one in (self._wake, self._woken):
+            one.close()
 
     def stop(self) -> None:
         """Answer what is asked, and for a while whoever still comes, each for the last time; to be called by a signal."""
@@ -234,7 +242,7 @@ class Front:
         self._ring()
 
     def _ring(self) -> None:
-        with suppress(BlockingIOError):  # it rings already
+        with suppress(OSError):  # it rings already, or nobody is there any more
             self._wake.send(b"\0")
 
     def _take_answers(self, _: int) -> None:

@@ -2,9 +2,10 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.conftest import REPOSITORY
 from tests.integration.runtime.managers import BUNDLE, Manager, Site
 from tests.parts.apiserver import Access
 from tests.parts.deployed import apply
-from tests.parts.processes import free_port
+from tests.parts.processes import Running, free_port
 from tests.parts.table import find
 
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"
@@ -25,6 +26,7 @@ class WebhookSite(Site):
     """A cluster whose webhook configurations lead to `port`, where managers or what stands before them answer."""
 
     port: int = 0
+    fronts: list[Running] = field(default_factory=list)
 
     @contextmanager
     def serving(self, name: str, *more: str, port: int | None = None) -> Iterator[Manager]:
@@ -36,6 +38,26 @@ class WebhookSite(Site):
         ) as manager:  # fmt: skip
             self.eventually(lambda: self.entries("mutating") and self.entries("validating"), "webhooks")
             yield manager
+
+    @contextmanager
+    def fronted(self, name: str, port: int, peer: int) -> Iterator[Manager]:
+        """A manager behind a front of its own, which serves at `port` and has another at `peer`."""
+        place = self.folder / f"front-{port}"
+        place.mkdir(exist_ok=True)
+        path = place / "webhook.sock"
+        command = [
+            sys.executable, "-m", "koordpolicy.cli", "front", "--listen", f"127.0.0.1:{port}", "--server", str(path),
+            "--peers", f"127.0.0.1:{peer}", "--peer-name", "localhost", "--drain", "1s",
+        ]  # fmt: skip
+        environment = {"PYTHONPATH": str(REPOSITORY)}
+        with Running(command, place / "log", environment=environment) as front:
+            self.fronts.append(front)
+            with self.manager(
+                name, "--webhook", f"unix:{path}", "--webhook-url", f"https://localhost:{self.port}",
+                "--webhook-drain", "1s",
+            ) as manager:  # fmt: skip
+                self.eventually(lambda: self.entries("mutating") and self.entries("validating"), "webhooks")
+                yield manager
 
     def entries(self, phase: str) -> list[dict[str, Any]]:
         """The webhooks of a configuration."""

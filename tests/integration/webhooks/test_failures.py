@@ -88,6 +88,53 @@ def test_one_of_two_is_killed(site: WebhookSite) -> None:
         assert all("failed calling webhook" in words for _, words in load.failed), load.failed
 
 
+@contextmanager
+def two_fronted(site: WebhookSite) -> Iterator[tuple[Manager, Manager]]:
+    """Two managers as shipped: each behind a front, and both behind one address."""
+    ports = free_port(), free_port()
+    with Proxy(*ports) as proxy, ExitStack() as stack:
+        site.port = proxy.port
+        first = stack.enter_context(site.fronted("m1", ports[0], ports[1]))
+        second = stack.enter_context(site.fronted("m2", ports[1], ports[0]))
+        site.eventually(lambda: drawn(site), "pods that policies change")
+        yield first, second
+
+
+def test_one_of_two_behind_fronts_is_killed(site: WebhookSite) -> None:
+    """No creation fails, though its process dies with reviews that it has not answered."""
+    load = Load(site.access, LABELS)
+    with two_fronted(site) as (first, _):
+        thread = threading.Thread(target=load.run, args=(3000, 4), daemon=True)
+        thread.start()
+        site.eventually(lambda: load.count > 300, "load")
+        first.running.kill()
+        thread.join(300)
+        assert load.count == 3000
+        assert (load.failed, load.unchanged) == ([], 0)
+    told = site.fronts[0].tail(20)
+    assert "others are asked" in told
+
+
+def test_a_front_waits_for_its_manager_where_nobody_else_is_left(site: WebhookSite) -> None:
+    port = free_port()
+    site.port = port
+    with site.fronted("m1", port, free_port()) as manager:
+        site.eventually(lambda: drawn(site), "pods that policies change")
+        load, thread, enough = under_load(site, LABELS)
+        site.eventually(lambda: load.count > 50, "load")
+        manager.running.kill()
+        path = site.folder / f"front-{port}" / "webhook.sock"
+        more = "--webhook", f"unix:{path}", "--webhook-url", f"https://localhost:{port}"
+        with site.manager("m2", *more):
+            count = load.count + 50
+            site.eventually(lambda: load.count > count, "load")
+            enough.set()
+            thread.join(60)
+        assert load.unchanged == 0
+        # What the API server's own patience does not last for is told as what it is.
+        assert all("failed calling webhook" in words for _, words in load.failed), load.failed
+
+
 def test_one_of_two_is_stopped(site: WebhookSite) -> None:
     """It answers what it was asked, and whoever still comes; then nobody is led to it any more."""
     with two(site) as (first, second, proxy, _):

@@ -1,0 +1,237 @@
+"""A front between clients by TLS and servers on a Unix socket that die, wait, say nothing, or are not there."""
+
+import http.client
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from koordpolicy.runtime.front.messages import CERTIFICATE, FORWARDED
+from koordpolicy.runtime.front.server import Front
+from koordpolicy.runtime.front.settings import FrontSettings
+from koordpolicy.runtime.listening import listen
+from koordpolicy.runtime.tls import Tls
+from tests.unit.runtime.http.certificates import Pair, certificate
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+LATER = b"HTTP/1.1 503 Later\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+DIES = b""
+Answers = Callable[[bytes], bytes | None]
+"""What a server answers to a request: nothing at all with None, and `DIES` when it ends instead."""
+
+
+class Behind:
+    """A server at a path that answers by a function; `asked` are the requests."""
+
+    def __init__(self, path: Path, answers: Answers) -> None:
+        self.asked: list[bytes] = []
+        self.connections: list[socket.socket] = []
+        self._answers = answers
+        (self._listening,) = listen(f"unix:{path}", 0, 16)
+        self._listening.setblocking(True)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        """End it, and wake whoever waits in it."""
+        for one in (self._listening, *self.connections):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                one, _ = self._listening.accept()
+                self.connections.append(one)
+                threading.Thread(target=self._serve, args=(one,), daemon=True).start()
+
+    def _serve(self, one: socket.socket) -> None:
+        with one, suppress(OSError):
+            while text := one.recv(65_536):
+                self.asked.append(text)
+                answer = self._answers(text)
+                if answer is None:
+                    continue
+                if not answer:
+                    return
+                one.sendall(answer)
+
+
+@pytest.fixture(scope="module")
+def pair() -> Pair:
+    return certificate(7)
+
+
+class Place:
+    """Fronts of one certificate."""
+
+    def __init__(self, folder: Path, pair: Pair) -> None:
+        self.folder = folder
+        self.tls = Tls(folder / "pem", folder / "key", folder / "pem")
+        self.tls.certificate.write_bytes(pair.pem)
+        self.tls.key.write_bytes(pair.key)
+        self.servers: list[Behind] = []
+
+    def behind(self, name: str, answers: Answers) -> Behind:
+        """A server for fronts."""
+        self.servers.append(Behind(self.folder / name, answers))
+        return self.servers[-1]
+
+    @contextmanager
+    def front(self, server: str, peer: int = 0) -> Iterator[int]:
+        """A front before the server at a path; the port where it serves."""
+        sockets = listen("127.0.0.1", 0, 16)
+        settings = FrontSettings(
+            "127.0.0.1", 0, self.tls, self.folder / server, "127.0.0.1" if peer else "", peer, "127.0.0.1",
+            self.tls.certificate, 0.0,
+        )  # fmt: skip
+        front = Front(settings, sockets)
+        thread = threading.Thread(target=front.run, daemon=True)
+        thread.start()
+        try:
+            yield int(sockets[0].getsockname()[1])
+        finally:
+            front.stop()
+            thread.join(20)
+            for one in sockets:
+                one.close()
+            assert not thread.is_alive()
+
+    def connection(self, port: int, *, known: bool = False) -> http.client.HTTPSConnection:
+        """A client's, who shows a certificate where it is known."""
+        context = ssl.create_default_context(cafile=str(self.tls.certificate))
+        if known:
+            context.load_cert_chain(self.tls.certificate, self.tls.key)
+        return http.client.HTTPSConnection("127.0.0.1", port, timeout=20, context=context)
+
+    def ask(self, port: int, *, body: bytes = b"review", **headers: str) -> tuple[int, bytes]:
+        """One request of a connection of its own."""
+        connection = self.connection(port)
+        try:
+            given = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request("POST", "/mutate?timeout=5s", body, given)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def place(tmp_path: Path, pair: Pair) -> Iterator[Place]:
+    made = Place(tmp_path, pair)
+    yield made
+    for one in made.servers:
+        one.close()
+
+
+def in_turn(*answers: bytes | None) -> Answers:
+    """One after the other, the last one for ever."""
+    left = list(answers)
+    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+@pytest.mark.parametrize(
+    "first", [DIES, LATER, OK[:-1], b"rubbish\r\n\r\n"], ids=["dies", "later", "half", "rubbish"]
+)
+def test_a_request_that_is_not_answered_is_asked_again(place: Place, first: bytes) -> None:
+    behind = place.behind("s", in_turn(first, OK))
+    with place.front("s") as port:
+        assert place.ask(port) == (200, b"ok")
+    assert len(behind.asked) == 2
+
+
+def test_a_request_waits_for_a_server_that_is_not_there_yet(place: Place) -> None:
+    with place.front("s") as port:
+        answers: list[tuple[int, bytes]] = []
+        asking = threading.Thread(target=lambda: answers.append(place.ask(port)))
+        asking.start()
+        time.sleep(0.3)
+        place.behind("s", in_turn(OK))
+        asking.join(20)
+        assert answers == [(200, b"ok")]
+
+
+def test_with_nobody_left_the_client_is_told_in_time(place: Place) -> None:
+    with place.front("s") as port:
+        status, told = place.ask(port)
+    assert status == 503
+    assert b"no replica" in told
+
+
+def test_another_replica_answers_and_is_told_who_has_asked(place: Place) -> None:
+    behind = place.behind("other", in_turn(OK))
+    with place.front("other") as other, place.front("gone", other) as port:
+        connection = place.connection(port, known=True)
+        connection.request("POST", "/mutate?timeout=5s", b"review")
+        assert connection.getresponse().read() == b"ok"
+        connection.close()
+    (text,) = behind.asked
+    assert f"\r\n{CERTIFICATE}: ".encode() in text
+    assert FORWARDED.encode() not in text
+    assert text.endswith(b"\r\n\r\nreview")
+
+
+def test_two_fronts_without_servers_do_not_ask_one_another_for_ever(place: Place) -> None:
+    with ExitStack() as stack:
+        first = stack.enter_context(place.front("gone"))
+        second = stack.enter_context(place.front("gone", first))
+        assert place.ask(second)[0] == 503
+
+
+def test_a_server_that_says_nothing_is_not_all_that_is_asked(place: Place) -> None:
+    place.behind("silent", in_turn(None))
+    place.behind("other", in_turn(OK))
+    with place.front("other") as other, place.front("silent", other) as port:
+        assert place.ask(port) == (200, b"ok")
+
+
+def test_who_forges_what_fronts_say_is_refused(place: Place) -> None:
+    behind = place.behind("s", in_turn(OK))
+    with place.front("s") as port:
+        assert place.ask(port, **{FORWARDED: "0" * 64, CERTIFICATE: "e30="})[0] == 403
+        assert place.ask(port, **{CERTIFICATE: "e30="})[0] == 200
+    (text,) = behind.asked
+    assert CERTIFICATE.encode() not in text
+
+
+def test_long_requests_and_answers_go_through_and_connections_are_kept(place: Place) -> None:
+    long = b"x" * 3_000_000
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n" + long
+    received = bytearray()
+
+    def answers(text: bytes) -> bytes | None:
+        received.extend(text)
+        if len(received) < received.index(b"\r\n\r\n") + 4 + len(long):
+            return None
+        received.clear()
+        return answer
+
+    place.behind("s", answers)
+    with place.front("s") as port:
+        connection = place.connection(port)
+        for _ in range(3):
+            connection.request("POST", "/mutate?timeout=20s", long)
+            assert connection.getresponse().read() == long
+        connection.close()
+
+
+def test_what_is_no_http_ends_only_its_own_connection(place: Place) -> None:
+    place.behind("s", in_turn(OK))
+    with place.front("s") as port:
+        kept = place.connection(port)
+        kept.request("POST", "/mutate", b"a")
+        assert kept.getresponse().read() == b"ok"
+        with socket.create_connection(("127.0.0.1", port)) as plain:
+            plain.sendall(b"GET / HTTP/1.1\r\n\r\n" * 10)
+            with suppress(ConnectionError):
+                plain.recv(100)
+        status, _ = place.ask(port, X="y" * 70_000)
+        assert status == 431
+        kept.request("POST", "/mutate", b"a")
+        assert kept.getresponse().read() == b"ok"
+        kept.close()
