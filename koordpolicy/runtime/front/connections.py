@@ -3,8 +3,9 @@
 import socket
 import ssl
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
+from koordpolicy.runtime.front.carrying import Proof
 from koordpolicy.runtime.front.messages import (
     CERTIFICATE,
     FORWARDED,
@@ -17,9 +18,7 @@ from koordpolicy.runtime.front.messages import (
     read_response,
     with_headers,
 )
-
-if TYPE_CHECKING:
-    from koordpolicy.runtime.front.server import Front
+from koordpolicy.runtime.front.settings import FrontLimits
 
 _PIECE: Final = 65_536
 READ: Final = 1
@@ -36,6 +35,46 @@ class Turn(Enum):
     ANSWER = auto()
 
 
+class Loop(Protocol):
+    """What the two sides know of the loop that they run in."""
+
+    limits: FrontLimits
+    closing: bool
+    proof: Proof
+
+    def now(self) -> float:
+        """Seconds that only grow."""
+        ...
+
+    def watch(self, what: "Watched", interest: int) -> None:
+        """Hear when a socket can be read or written."""
+        ...
+
+    def forget(self, what: "Watched") -> None:
+        """A connection ends."""
+        ...
+
+    def hold(self, count: int) -> int:
+        """Make room for a body's bytes. Raises `MessageProblem` where too many are held."""
+        ...
+
+    def release(self, count: int) -> int:
+        """Give it back; 0."""
+        ...
+
+    def ask(self, client: "Client", certificate: str, *, forwarded: bool) -> None:
+        """Have a request answered."""
+        ...
+
+    def carry(self, client: "Client", certificate: str, *, forwarded: bool) -> None:
+        """Have a request answered that the server behind has not."""
+        ...
+
+    def free(self, server: "Server") -> None:
+        """A connection to the server behind can be asked again."""
+        ...
+
+
 class Client:
     """A client's connection. `deadline` is when the present turn is over; `request` is what the server is asked."""
 
@@ -44,7 +83,7 @@ class Client:
         "request", "server", "socket", "turn", "until",
     )  # fmt: skip
 
-    def __init__(self, front: "Front", wrapped: ssl.SSLSocket, address: str) -> None:
+    def __init__(self, front: Loop, wrapped: ssl.SSLSocket, address: str) -> None:
         self.socket = wrapped
         self.address = address
         self.certificate = ""
@@ -201,7 +240,7 @@ class Server:
         "until",
     )
 
-    def __init__(self, front: "Front", connected: socket.socket) -> None:
+    def __init__(self, front: Loop, connected: socket.socket) -> None:
         self.socket = connected
         self.client: Client | None = None
         self.certificate = ""

@@ -39,7 +39,6 @@ class Front:
 
     def __init__(self, settings: FrontSettings, sockets: Sequence[socket.socket]) -> None:
         self.limits = settings.limits
-        self.now: Callable[[], float] = monotonic
         self.closing = False
         self.proof = Proof()
         self._settings = settings
@@ -96,6 +95,11 @@ class Front:
         self._selector.close()
         for one in (self._wake, self._woken):
             one.close()
+
+    @staticmethod
+    def now() -> float:
+        """Seconds that only grow."""
+        return monotonic()
 
     def stop(self) -> None:
         """Answer what is asked, and for a while whoever still comes, each for the last time; to be called by a signal."""

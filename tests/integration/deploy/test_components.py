@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from koordpolicy.cli.front import settings_of
 from koordpolicy.cli.main import parser
 from tests.conftest import REPOSITORY
 from tests.parts.apiserver import SYSTEM_NAMESPACE, Access
@@ -56,9 +57,10 @@ def test_an_api_server_takes_them(built: Any, folder: str, deployed: Access) -> 
         wanted = written["spec"]["template"]["spec"]
         assert kept["containers"][0]["args"] == wanted["containers"][0]["args"]
         assert kept["containers"][0]["readinessProbe"]["httpGet"]["path"] == "/readyz"
-        assert [one["name"] for one in kept.get("initContainers", ())] == (
-            ["git-sync"] if folder == "git-sync" else []
-        )
+        assert {one["name"] for one in kept.get("initContainers", ())} == {
+            *(["git-sync"] if folder == "git-sync" else []),
+            *(["front"] if "manager" in name else []),
+        }
         deployed.request("DELETE", path)
 
 
@@ -80,7 +82,16 @@ def test_commands_know_the_flags(built: Any, folder: str) -> None:
         volumes = {one["name"] for one in spec["volumes"]}
         assert {one["name"] for one in container["volumeMounts"]} <= volumes
         if component == "manager":
-            assert given.webhook == f":{ports['webhook']}"
+            (front,) = [one for one in spec["initContainers"] if one["name"] == "front"]
+            before = parser({"front"}).parse_args(["front", *front["args"]])
+            assert front["command"] == ["koordpolicy", "front"]
+            assert given.webhook == f"unix:{before.server}"
+            assert str(before.server.parent) in mounts
+            assert before.listen == f":{front['ports'][0]['containerPort']}"
+            peers, port = settings_of(before).peers, settings_of(before).peer_port
+            headless = of_kind(built[folder], "Service")[peers.partition(".")[0]]["spec"]
+            assert (headless["clusterIP"], headless["ports"][0]["port"]) == ("None", port)
+            assert before.peer_name == f"{given.webhook_service}.{given.namespace}.svc"
             (service,) = [
                 one
                 for name, one in of_kind(built[folder], "Service").items()
@@ -103,7 +114,8 @@ def test_services_and_budgets_select_the_pods(built: Any, folder: str) -> None:
         chosen = [one for one in pods if selector.items() <= one["metadata"]["labels"].items()]
         assert len(chosen) == 1
     for one in pods:
-        names = {port["name"] for port in one["spec"]["containers"][0]["ports"]}
+        containers = (*one["spec"]["containers"], *one["spec"].get("initContainers", ()))
+        names = {port["name"] for container in containers for port in container.get("ports", ())}
         for service in of_kind(built[folder], "Service").values():
             if service["spec"]["selector"].items() <= one["metadata"]["labels"].items():
                 assert {port["targetPort"] for port in service["spec"]["ports"]} <= names
@@ -112,7 +124,7 @@ def test_services_and_budgets_select_the_pods(built: Any, folder: str) -> None:
 def test_what_git_sync_links_is_what_is_followed(built: Any) -> None:
     for deployment in of_kind(built["git-sync"], "Deployment").values():
         spec = deployment["spec"]["template"]["spec"]
-        (sidecar,) = spec["initContainers"]
+        (sidecar,) = [one for one in spec["initContainers"] if one["name"] == "git-sync"]
         said = dict(one.removeprefix("--").partition("=")[::2] for one in sidecar["args"])
         flags = dict(one.removeprefix("--").partition("=")[::2] for one in spec["containers"][0]["args"])
         assert flags["policies"] == f"{said['root']}/{said['link']}"

@@ -29,6 +29,7 @@ LETTERS = {
 
 SILENT = {
     "completion": "prints a script",
+    "front": "logs, as JSON with --log-format",
     "init": "writes files",
     "lsp": "speaks JSON-RPC",
     "man": "prints a page for `man`",
