@@ -37,6 +37,7 @@ from koordpolicy.scheduler.network_status import NetworkStatus
 from koordpolicy.scheduler.pod_group_status import PodGroupStatus
 from koordpolicy.scheduler.profile import ProfileError
 from koordpolicy.scheduler.quota_upkeep import QuotaUpkeep
+from koordpolicy.scheduler.reservation_upkeep import ReservationUpkeep
 from koordpolicy.scheduler.role import Role
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Ahead, OnDecided, Scheduler
 from koordpolicy.scheduler.shadow import Observed, PlacementShadow
@@ -232,6 +233,12 @@ class Running:
         self._job_metrics = JobMetrics(
             metrics, lambda: self.scheduler.gangs, lambda: self.scheduler.cache.state.quotas
         )
+        self._reservations = ReservationUpkeep(
+            lambda: self.scheduler.cache,
+            component.cluster,
+            now_ns,
+            lambda place: metrics.add("koordpolicy_internal_errors_total", place=place),
+        )
         self._watch = watch(component, self.scheduler, self._heard)
 
     def start(self, tasks: Tasks) -> None:
@@ -290,6 +297,7 @@ class Running:
                 tasks.start("podgroups", self._pod_group_queue.run(self._pod_groups.reconcile, workers))
                 tasks.start("report on quotas", self._upkeep.report())
                 tasks.start("revoke of quotas", self._upkeep.revoke())
+                tasks.start("reservations", self._reservations.run())
                 await self.loop.run()
         finally:
             unobserved()

@@ -67,12 +67,16 @@ class ReservationBook:
 
     def concerned(self, pod: PodView) -> bool:
         """Whether a pod may take from any: not where there are none, and it says nothing of them."""
-        return self._host.cluster.reservations.available or pod.reservations is not NO_RESERVATIONS
+        if self._host.cluster.reservations.available:
+            return True
+        return bool(pod.pod.annotations) and pod.reservations is not NO_RESERVATIONS
 
 
 def _says(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
     """Whether it has something to say of a pod: of most there is nothing to be said."""
     reservations = state.reservations
+    if not reservations.available and not pod.pod.annotations:
+        return None  # as of nearly all, in one look
     if is_reserve_pod(pod):
         return (
             "reserve",
