@@ -26,6 +26,8 @@ from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.decision import Victim
 from koordpolicy.scheduler.explanation import explanation
 from koordpolicy.scheduler.job_room import rehearse
+from koordpolicy.scheduler.plugins.reservation import RESERVATION
+from koordpolicy.scheduler.plugins.reservation.telling import ToldReservation, told
 from koordpolicy.scheduler.plugins.volumes.binding import claims_of
 from koordpolicy.scheduler.profile import KIND
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
@@ -46,6 +48,8 @@ class ExplainedPod:
     """What holds it back from being tried at all."""
     claims: tuple[str, ...] = ()
     """Its claims for which a node is selected, and no volume is there yet: it has been decided on, and waits for these."""
+    reservations: tuple[ToldReservation, ...] = ()
+    """The Reservations that it owns, with what is to be said of each."""
     admission: RehearsedAdmission | None = None
     """What becomes of it at its creation; None for one that is on a node."""
     submitted: bool = False
@@ -109,7 +113,17 @@ def _found(policies: Policies, cluster: Snapshot, pod: Pod, top: int, terminal: 
     if decision.placed and not pod.node_name:
         waiting = claims_of(view, scheduler.cache.state.volumes).waiting
         claims = tuple(claim.name for claim in waiting if claim.selected_node == decision.node)
-    return ExplainedPod(pod, pod.node_name, profile, decision, table, policies, gates, claims)
+    reservations = told(
+        view, scheduler.cache.state.reservations, checks_taints=_checks_taints(scheduler, free)
+    )
+    return ExplainedPod(pod, pod.node_name, profile, decision, table, policies, gates, claims, reservations)
+
+
+def _checks_taints(scheduler: Scheduler, pod: Pod) -> bool:
+    """Whether taints of Reservations keep off pods that say nothing of any."""
+    records = scheduler.framework.cycle(pod).records
+    asked = [step for step in scheduler.profile.filters if step.plugin is RESERVATION]
+    return any(step.values(records).get("checksTaints") is True for step in asked)
 
 
 Objects = Callable[[Resource], Iterator[Object]]
@@ -172,6 +186,7 @@ def _plain(found: ExplainedPod) -> dict[str, Any]:
         "on": found.on or None,
         "gates": list(found.gates),
         "waitingForClaims": list(found.claims),
+        **({"reservations": [one._asdict() for one in found.reservations]} if found.reservations else {}),
         "node": decision.node or None,
         "message": decision.message.partition("\n")[0] or None,
         "advice": list(decision.advice),
@@ -246,6 +261,10 @@ def _lines(found: ExplainedPod, page: Page) -> Iterator[str]:
     if not decision.placed:
         yield from page.wrapped(decision.message.partition("\n")[0], 2)
         yield from _ways_out(decision, page)
+        yield ""
+    if found.reservations:
+        for told_of in found.reservations:
+            yield from page.wrapped(f"Reservation {told_of.name} on {told_of.node}: {told_of.why}.", 2)
         yield ""
     yield from tables(found.table, page)
 

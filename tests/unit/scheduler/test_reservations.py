@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import json
 import random
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -20,6 +21,7 @@ from koordpolicy.scheduler.binder import Binding
 from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.driver import Driver
 from koordpolicy.scheduler.plugins.reservation.room import NO_MATCH
+from koordpolicy.scheduler.plugins.reservation.telling import told
 from koordpolicy.scheduler.reservation_status import make_available, say_unschedulable
 from tests.unit.scheduler.world import PROFILE, World
 
@@ -256,6 +258,33 @@ def test_a_pod_in_a_cluster_without_reservations_is_asked_nothing() -> None:
     world = Reserved(n1=_TEN)
     world.ask("plain")
     assert world.run()["plain"].claims == {}
+
+
+def test_it_is_told_which_one_a_pod_has_and_what_keeps_it_from_others() -> None:
+    world = Reserved(n1=_TEN)
+    for name in ("first", "second"):
+        world.reserve(reservation(name, cpu="2", app="web", spec={"allocateOnce": name == "first"}))
+    world.run()
+    for pod in ("one", "two"):
+        world.ask(pod, app="web", annotations={_AFFINITY: json.dumps({"name": "first"})})
+    world.run()
+    book, view = world.scheduler.cache.state.reservations, world.scheduler.framework.view
+    has = told(view(read_pod(world.pods["one"])), book, checks_taints=False)
+    assert [(one.name, one.taken) for one in has] == [("first", True), ("second", False)]
+    lacks = told(view(read_pod(world.pods["two"])), book, checks_taints=False)
+    assert [one.why for one in lacks] == [
+        "another pod has it already, or it cannot be read",
+        "the pod names another one",
+    ]
+
+
+def test_a_pod_on_its_node_may_say_anything_of_reservations() -> None:
+    world = Reserved(n1=_TEN)
+    world.ask("odd", annotations={_AFFINITY: "{", RESERVATION_ALLOCATED: "["})
+    assert world.run()["odd"].problem
+    world.pods["odd"]["spec"]["nodeName"] = "n1"
+    world.show("odd")
+    assert world.requested() == 1000
 
 
 @given(

@@ -19,6 +19,7 @@ from koordpolicy.cluster.state import ClusterState
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.pod_reservations import NO_RESERVATIONS
 from koordpolicy.model.protocol import RESERVATION_ALLOCATED, RESERVE_POD_NODE
+from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.reservation import Reservation
 from koordpolicy.scheduler.plugins.base import (
     ANEW,
@@ -69,7 +70,10 @@ class ReservationBook:
         """Whether a pod may take from any: not where there are none, and it says nothing of them."""
         if self._host.cluster.reservations.available:
             return True
-        return bool(pod.pod.annotations) and pod.reservations is not NO_RESERVATIONS
+        try:
+            return bool(pod.pod.annotations) and pod.reservations is not NO_RESERVATIONS
+        except ObjectError:
+            return True  # whoever asks will hear what is wrong
 
 
 def _says(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
