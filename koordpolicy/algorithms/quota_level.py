@@ -30,6 +30,8 @@ class _Resource:
     fixed: int = 0
     most: int = 0
     scaling: int = 0
+    odd: int = 0
+    """Parts that may get more or less than they ask for though there is enough for all: by their mins, which may shrink."""
     kept: ResourceSplit | None = None
     columns: QuotaColumns | None = None
 
@@ -64,8 +66,9 @@ class QuotaLevel:
             if part is not None:
                 resource.min += sign * part.min
                 resource.fixed += sign * (0 if part.scales else part.min)
-                resource.most += sign * _share(name, part, part.min).most
+                resource.most += sign * _most(part)
                 resource.scaling += sign * part.scales
+                resource.odd += sign * (not part.lends or part.weight <= 0)
         if resource.columns is not None:
             resource.columns.put(name, old, new)
         if new is None:
@@ -81,8 +84,9 @@ class QuotaLevel:
         part = None if resource is None else resource.parts.get(name)
         if resource is None or part is None:
             return 0
-        if not self._scales(resource, total) and resource.most <= (total or 0):
-            return _share(name, part, part.min).most
+        # All that is left goes to the hungry until none is: with enough for all, whoever lends gets what it asks for, whatever its min.
+        if resource.most <= (total or 0) and not (resource.odd and self._scales(resource, total)):
+            return _most(part)
         found = self._in_columns(resource, total, name)
         return self._split(resource, total).split.runtime[name] if found is None else found
 
@@ -128,3 +132,11 @@ class QuotaLevel:
 def _share(name: str, part: QuotaPart, least: int) -> QuotaShare:
     """What a quota brings, with the min that can be kept."""
     return QuotaShare(name, part.request, max(least, part.guaranteed), part.weight, part.lends)
+
+
+def _most(part: QuotaPart) -> int:
+    """The `most` of a share with its min as its spec says, asked for at each change."""
+    floor = max(part.min, part.guaranteed)
+    if part.request > floor:
+        return part.request if part.weight > 0 else floor
+    return part.request if part.lends else floor

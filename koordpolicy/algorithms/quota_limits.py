@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from koordpolicy.model.amounts import add_to
 from koordpolicy.model.reading import Amounts
 
 OWN: Final = "quota"
@@ -32,9 +31,12 @@ class QuotaExcess:
 
 def exceeded(used: Amounts, request: Amounts, limit: Amounts) -> tuple[str, ...]:
     """The resources, sorted, of which more would be used than the limit says. One that it does not name has none."""
-    total = dict(used)
-    add_to(total, request)
-    return tuple(sorted(name for name, number in total.items() if name in limit and number > limit[name]))
+    found = [
+        name
+        for name, most in limit.items()
+        if (name in used or name in request) and used.get(name, 0) + request.get(name, 0) > most
+    ]
+    return tuple(sorted(found))
 
 
 def masked(amounts: Amounts, keys: Collection[str]) -> Amounts:

@@ -25,20 +25,13 @@ def quota_of_pod(
     `roots` has `pod`, `namespaceObject` and what else a request has. Without a policy that says so, a pod belongs to none.
     Raises `CelError`.
     """
-    name = named_quotas(graph, tree, roots, namespace)[1]
-    return name, tree.get(name)
-
-
-def named_quotas(
-    graph: RuleGraph, tree: QuotaTree, roots: Mapping[str, Any], namespace: str
-) -> tuple[str, str]:
-    """Name of the quota that a pod asks for, and of the one that it belongs to: another one where that is not there."""
     if not says_anything(graph):
-        return "", ""
-    about = graph.about(KIND, "", {**roots, "namespaceQuotas": _led_to(tree, namespace)})
+        return "", None
+    about = graph.about(KIND, "", {**roots, "namespaceQuotas": led_to(tree, namespace)})
     name = str(about.value("quotaOfPod") or "")
     otherwise = None if tree.get(name) is not None else about.value("fallback")
-    return name, name if otherwise is None else str(otherwise)
+    name = name if otherwise is None else str(otherwise)
+    return name, tree.get(name)
 
 
 def quota_record(name: str, quota: Quota | None) -> Record:
@@ -46,5 +39,6 @@ def quota_record(name: str, quota: Quota | None) -> Record:
     return quota_facts(quota or Quota(name), QuotaState(known=quota is not None))
 
 
-def _led_to(tree: QuotaTree, namespace: str) -> Record:
+def led_to(tree: QuotaTree, namespace: str) -> Record:
+    """The facts of the quotas that a namespace leads to."""
     return {"named": tree.named_in(namespace, namespace), "bound": tree.of_namespace(namespace)}

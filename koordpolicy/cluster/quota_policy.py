@@ -10,7 +10,7 @@ from koordpolicy.algorithms.quota_sums import QuotaTerms
 from koordpolicy.algorithms.quota_tree import QuotaTree
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.prepared import prepared
-from koordpolicy.cluster.quota_of_pod import KIND, named_quotas, quota_record, says_anything
+from koordpolicy.cluster.quota_of_pod import KIND, led_to, quota_record, says_anything
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration
@@ -47,19 +47,28 @@ class KeptQuota:
 class QuotaPolicy:
     """The QuotaTree documents of one revision."""
 
-    __slots__ = ("_enabled", "_overhead", "_preemptible", "_terminating", "graph")
+    __slots__ = (
+        "_enabled",
+        "_fallback",
+        "_overhead",
+        "_preemptible",
+        "_quota_of_pod",
+        "_terminating",
+        "graph",
+        "speaks",
+    )
 
     def __init__(self, graph: RuleGraph) -> None:
         self.graph = graph
+        self.speaks: Final = says_anything(graph)
+        """Whether any document speaks of quotas."""
+        self._quota_of_pod, self._fallback = (
+            prepared(graph, f"{KIND}.{field}") for field in ("quotaOfPod", "fallback")
+        )
         self._enabled = prepared(graph, f"{KIND}.scheduling.enabled")
         self._overhead = prepared(graph, f"{KIND}.scheduling.overhead")
         self._terminating = prepared(graph, f"{KIND}.scheduling.terminating")
         self._preemptible = prepared(graph, f"{KIND}.scheduling.preemptible")
-
-    @property
-    def speaks(self) -> bool:
-        """Whether any document speaks of quotas."""
-        return says_anything(self.graph)
 
     def given(self) -> list[Quota]:
         """The quotas that policy gives without an object."""
@@ -124,7 +133,12 @@ class QuotaPolicy:
         """Names of the quota that a pod asks for, and of the one that it belongs to; empty for none. Raises CelError."""
         if self._enabled.value(roots) is False:
             return "", ""
-        return named_quotas(self.graph, tree, roots, view.pod.namespace)
+        if not self.speaks:
+            return "", ""
+        asked = {**roots, "namespaceQuotas": led_to(tree, view.pod.namespace)}
+        name = str(self._quota_of_pod.value(asked) or "")
+        otherwise = None if tree.get(name) is not None else self._fallback.value(asked)
+        return name, name if otherwise is None else str(otherwise)
 
     def counts(self, view: PodView, roots: Mapping[str, Any], now: int) -> bool:
         """Whether a pod counts for its quota, should it be on its way out. Raises CelError."""

@@ -85,7 +85,7 @@ class BindingCycles:
         if not self._reservations.gates(view, again=again):
             return False
         try:
-            refused = self._reservations.gate(self._framework.cycle(view), again=again)
+            refused = self._reservations.gate(view, again=again)
         except CycleProblem:
             return False  # the attempt will say what is wrong
         if refused is None:

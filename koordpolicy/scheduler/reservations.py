@@ -209,12 +209,24 @@ class Reservations:
             assert part.plugin.settle is not None
             part.plugin.settle(part.state)
 
-    def gate(self, cycle: Cycle, *, again: bool = False) -> Refusals | None:
-        """Whose gate is closed for a pod, if any. Raises CycleProblem."""
-        for step, plugin, state, _ in _concerned(cycle, self._gating_again if again else self._gating):
+    def gate(self, view: PodView, *, again: bool = False) -> Refusals | None:
+        """Whose gate is closed for a pod, if any. Raises CycleProblem.
+
+        The facts of a cycle are collected only where policy reads any: most gates ask about the pod alone.
+        """
+        cycle: Cycle | None = None
+        for step, plugin, state, concerns in self._gating_again if again else self._gating:
             assert plugin.gate is not None
             try:
-                said = plugin.gate(state, cycle.view, step.values(cycle.records))
+                if concerns is not None and not concerns(view):
+                    continue
+                if cycle is None and not (step.always and step.fixed is not None):
+                    cycle = self.framework().cycle(view)
+                if cycle is not None and not step.always and step.enabled.value(cycle.records) is False:
+                    continue
+                values = step.fixed if step.fixed is not None or cycle is None else step.values(cycle.records)
+                assert values is not None
+                said = plugin.gate(state, view, values)
             except Exception as problem:
                 raise CycleProblem.of(problem, step) from problem
             if said is not None:

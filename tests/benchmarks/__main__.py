@@ -54,7 +54,12 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark("scheduling", "decisions of the built-in profile in memory, every node scored", scheduling.run),
     Benchmark("access", "an evaluation brought up to date about some nodes, beside one of all", access.run),
     Benchmark("preemption", "decisions on pods for which others have to go, in memory", preemption.run),
-    Benchmark("jobs", "gangs planned in a network, beside plain pods, in memory", jobs.run, apart=True),
+    Benchmark(
+        "jobs",
+        "gangs, also planned in a network, and pods of 10,000 quotas, beside plain pods, in memory",
+        jobs.run,
+        apart=True,
+    ),
     Benchmark("client", "lists, watches and bindings at a real API server, CPU of the client", client.run),
     Benchmark("webhook", "reviews of pods over TLS in an open loop, at a manager of its own", webhook.run),
     Benchmark(

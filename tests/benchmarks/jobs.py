@@ -1,4 +1,4 @@
-"""Jobs in memory at 5,000 nodes: gangs, also planned in a network, beside plain pods in the same run.
+"""Jobs in memory at 5,000 nodes: gangs, also planned in a network, and pods of quotas, beside plain pods in the same run.
 
 A network has 20 spines of 25 blocks of 10 nodes. CPU time is what counts: the rounds of what is compared alternate, and each is the
 best of several.
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from koordpolicy.algorithms.gathering import GangNetwork, Gathering, GatherKey
+from koordpolicy.algorithms.quota_sums import QuotaSums, QuotaTerms
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.graph import RuleGraph
@@ -17,7 +18,8 @@ from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.network_topology import NODE_LAYER, GatherRule, NetworkLayer, NetworkTopology
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Container, Pod
-from koordpolicy.model.protocol import GANG_MINIMUM, GANG_NAME, GANG_TOPOLOGY_SPEC
+from koordpolicy.model.protocol import GANG_MINIMUM, GANG_NAME, GANG_TOPOLOGY_SPEC, QUOTA_NAME
+from koordpolicy.model.quota import Quota
 from koordpolicy.runtime.collector import keep_what_is_there
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.plugins.topology.plan import GangPlan, Planner
@@ -28,6 +30,7 @@ from tests.vectors.policies import document, graph
 NODES = 5_000
 GANGS, MEMBERS, PARTS = 1_000, 8, 10
 SIZES = (8, 32, 100)
+QUOTAS = 10_000
 _IN_ONE_SPINE = '{"gatherStrategy":[{"layer":"SpineLayer","strategy":"MustGather"}]}'
 ROUNDS = 7
 
@@ -49,8 +52,10 @@ _GATHERED = GangNetwork(
 
 
 def run() -> Iterator[Row]:
-    """Gangs placed beside as many plain pods, then plans of gangs of several sizes beside plain decisions."""
+    """Gangs placed beside as many plain pods, pods of quotas the same, then plans of gangs of several sizes beside plain decisions."""
     yield from _gangs()
+    yield from _quotas()
+    yield from _siblings()
     yield from _networks()
 
 
@@ -79,6 +84,102 @@ def _gangs() -> Iterator[Row]:
             "pods/s": round(GANGS // PARTS * MEMBERS / min(times)),
             "gangs/s": round(GANGS // PARTS / min(times)),
             "of plain": min(times) / plain,
+        }
+
+
+def _quotas() -> Iterator[Row]:
+    """From the news of a pod to its decision, the pod being of one of many quotas in three levels, beside plain pods."""
+    ways = {
+        "plain pods": (scheduler(graph()), ()),
+        f"pods of {QUOTAS} quotas": (scheduler(graph()), _tree(levels=3)),
+        f"pods of {QUOTAS} quotas, none above another": (scheduler(graph()), _tree(levels=1)),
+    }
+    spent: dict[str, list[float]] = {way: [] for way in ways}
+    for made, quotas in ways.values():
+        for one in quotas:
+            _set(made, one)
+    count = GANGS // PARTS * MEMBERS
+    for part in range(PARTS):
+        for way, (made, quotas) in ways.items():
+            teams = [one.name for one in quotas if not one.is_parent] or [
+                f"team-{at}" for at in range(QUOTAS)
+            ]
+            key = (
+                QUOTA_NAME if quotas else "team"
+            )  # labels make pods differ, and those of plain pods do as much
+            pods = [
+                replace(one, labels={key: teams[(part * count + at) * 37 % len(teams)]})
+                for at, one in enumerate(_pods(f"p{part}", count, differ=False))
+            ]
+            spent[way].append(_cpu(lambda made=made, pods=pods: _placed(made, pods)))  # type: ignore[misc]
+    plain = min(spent["plain pods"])
+    for way, times in spent.items():
+        best = min(times)
+        yield {
+            "what": f"{count * PARTS} {way}",
+            "µs/pod": best / count * 1e6,
+            "pods/s": round(count / best),
+            "of plain": best / plain,
+        }
+
+
+def _set(made: Scheduler, quota: Quota) -> None:
+    made.set_state(lambda state: state.quotas.set(quota), Event.QUOTA_CHANGED)
+
+
+def _placed(made: Scheduler, pods: Sequence[Pod]) -> None:
+    for pod in pods:
+        made.set_pod(pod)
+    _all_placed(made, len(pods))
+
+
+def _tree(levels: int) -> tuple[Quota, ...]:
+    """Quotas each of which may have a tenth of the cluster: all below the root, or a hundred of them above all others."""
+    most = {"cpu": NODES * 9_600, "memory": NODES * 51 << 30}
+    least = {"cpu": 4_000, "memory": 8 << 30}
+    if levels == 1:
+        return tuple(Quota(f"team-{at}", max=most, min=least) for at in range(QUOTAS))
+    orgs, units = 10, 90
+    each = -(-(QUOTAS - orgs - units) // units)
+
+    def sure(teams: int) -> dict[str, int]:
+        return {name: teams * number for name, number in least.items()}
+
+    above = [
+        Quota(f"org-{at}", max=most, min=sure(each * units // orgs), is_parent=True) for at in range(orgs)
+    ]
+    above += [
+        Quota(f"unit-{at}", parent=f"org-{at % orgs}", max=most, min=sure(each), is_parent=True)
+        for at in range(units)
+    ]
+    below = [
+        Quota(f"team-{at}", parent=f"unit-{at % units}", max=most, min=least)
+        for at in range(QUOTAS - orgs - units)
+    ]
+    return (*above, *below)
+
+
+def _siblings() -> Iterator[Row]:
+    """What an event costs where quotas ask for more than there is: the new runtime of the one whose request has changed."""
+    for count in (10, 100, 1_000, QUOTAS):
+        chance = random.Random(1)
+        sums = QuotaSums({"cpu": count * 1_000, "memory": count << 30})
+        for at in range(count):
+            most = {"cpu": chance.randrange(2_000, 50_000), "memory": chance.randrange(2, 50) << 30}
+            sums.put(QuotaTerms(f"q{at}", min={"cpu": 500, "memory": 1 << 29}, max=most, weight=most))
+            asked = {"cpu": chance.randrange(9_000), "memory": chance.randrange(9 << 30)}
+            sums.add_request(f"q{at}", asked)
+        sums.runtime("q0")
+
+        def events(sums: QuotaSums = sums, count: int = count) -> None:
+            for at in range(10):
+                name = f"q{at % count}"
+                sums.add_request(name, {"cpu": 100, "memory": 1 << 27})
+                sums.runtime(name)
+
+        yield {
+            "what": f"an event among {count} contending siblings",
+            "event µs": min(_cpu(events) for _ in range(ROUNDS)) / 10 * 1e6,
         }
 
 
