@@ -126,8 +126,7 @@ class Scheduler:
         self.diagnosis = WaitlistDiagnosis(
             framework.limits, lambda cycle: self._asked(cycle).adviser, self._waitlist, self.cache.table, self._clock,
             lambda view: self._framework_of(view.pod).cycle(view),
-            lambda cycle: self._asked(cycle).decided(cycle, own if self._asked(cycle) is framework else others),
-            lambda view: self._binding.jobs.present and self._binding.jobs.together(view),
+            lambda cycle: self._asked(cycle).decided(cycle, own if self._asked(cycle) is framework else others), self._binding.jobs.together,
         )  # fmt: skip
 
     def _asked(self, cycle: Cycle) -> Framework:
