@@ -22,7 +22,7 @@ class DeviceRequestError(ValueError):
     """What is asked for is nothing that any device could give. The message says why."""
 
 
-class AllocateStrategy(StrEnum):
+class HintStrategy(StrEnum):
     """What a pod's hint makes of an amount that is not of whole devices."""
 
     NONE = ""
@@ -115,9 +115,9 @@ def by_strategy(need: DeviceNeed, strategy: str, devices: int, *, alone: bool = 
 
     An amount of whole devices stays what it is.
     """
-    if need.count > 1 or strategy not in tuple(AllocateStrategy) or strategy == AllocateStrategy.NONE:
+    if need.count > 1 or strategy not in tuple(HintStrategy) or strategy == HintStrategy.NONE:
         return need
-    if strategy == AllocateStrategy.APPLY_FOR_ALL:
+    if strategy == HintStrategy.APPLY_FOR_ALL:
         return DeviceNeed(devices, need.each, need.shared, need.asked)
     count = max(need.each.values(), default=0)
     return DeviceNeed(count, dict.fromkeys(need.each, WHOLE if alone else 1), not alone, need.asked)

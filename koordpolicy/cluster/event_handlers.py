@@ -203,7 +203,7 @@ EVENT_HANDLERS: Final[tuple[EventHandler, ...]] = (
         resources.DEVICES,
         lambda state, obj: state.set_devices(_name(obj), read_devices(obj)),
         lambda state, _, name: state.remove_devices(name),
-        None,
+        Event.DEVICES_CHANGED,
     ),
     _state(
         resources.CLUSTER_NETWORK_TOPOLOGIES,

@@ -22,6 +22,7 @@ class Event(Enum):
     POD_GROUP_CHANGED = auto()
     QUOTA_CHANGED = auto()
     RESERVATION_CHANGED = auto()
+    DEVICES_CHANGED = auto()
 
 
 EVERY_EVENT = frozenset(Event)

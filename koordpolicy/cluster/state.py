@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from koordpolicy.cluster.budgets import Budgets
+from koordpolicy.cluster.device_cards import DeviceCards
 from koordpolicy.cluster.domains import Topology
 from koordpolicy.cluster.images import NodeImages
 from koordpolicy.cluster.label_sets import PodLabelSets
@@ -22,6 +23,7 @@ from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.cluster.volumes import Volumes
 from koordpolicy.cluster.workloads import Workloads
 from koordpolicy.cluster.zones_and_devices import ZonesAndDevices
+from koordpolicy.model.devices import NodeDevices
 from koordpolicy.model.facts import Record
 from koordpolicy.model.images import node_images
 from koordpolicy.model.neighbours import ALONE, Neighbours
@@ -44,7 +46,7 @@ class ClusterState(ZonesAndDevices):
     """
 
     __slots__ = (
-        "apart", "budgets", "images", "label_sets", "namespaces", "near", "network", "pod_groups", "ports", "quotas",
+        "apart", "budgets", "cards", "images", "label_sets", "namespaces", "near", "network", "pod_groups", "ports", "quotas",
         "reservations", "topology", "undo", "volumes", "wishes", "workloads",
     )  # fmt: skip
 
@@ -66,6 +68,7 @@ class ClusterState(ZonesAndDevices):
         self.pod_groups = PodGroups()
         self.quotas = Quotas(self.undo, self.namespaces)
         self.reservations = Reservations()
+        self.cards = DeviceCards(self.undo)
 
     def again(self) -> "ClusterState":
         """The same without nodes and pods, which are to come anew."""
@@ -81,6 +84,7 @@ class ClusterState(ZonesAndDevices):
         found.pod_groups = self.pod_groups
         found.quotas = self.quotas
         found.reservations = self.reservations
+        found.cards = self.cards.again()
         found.quotas.begin(None)
         return found
 
@@ -98,6 +102,16 @@ class ClusterState(ZonesAndDevices):
         self.namespaces.pop(name, None)
         return self.label_sets.name_space(name, None)
 
+    def set_devices(self, node: str, devices: NodeDevices) -> None:
+        """A node has these devices, as an object says."""
+        super().set_devices(node, devices)
+        self.cards.set(node, devices)
+
+    def remove_devices(self, node: str) -> None:
+        """Nothing is known of a node's devices any more."""
+        super().remove_devices(node)
+        self.cards.remove(node)
+
     # --- nodes ----------------------------------------------------------------------------------
 
     def node_came(self, node: Node, row: int, pods: Iterable[PodView]) -> None:
@@ -107,6 +121,7 @@ class ClusterState(ZonesAndDevices):
         self.quotas.node_offers(node.name, node.allocatable)
         self.images.put(row, _or(lambda: node_images(node.raw), NOTHING))
         self.volumes.node_came(node.name, row)
+        self.cards.node_came(node.name, row)
         for pod in pods:
             self._count(pod, row, 1)
 
@@ -127,6 +142,7 @@ class ClusterState(ZonesAndDevices):
         self.topology.drop(row)
         self.images.drop(row)
         self.volumes.node_left(name, row, last, moved)
+        self.cards.node_left(name, row, moved)
         for part in (self.label_sets, self.apart, self.near, self.wishes, self.ports, self.network):
             part.drop(row, last)
 
@@ -134,6 +150,8 @@ class ClusterState(ZonesAndDevices):
 
     def pod_came(self, pod: PodView, row: int | None) -> None:
         """A pod is on a node; `row` is None for one that is not known."""
+        if self.cards.dealt:
+            self.cards.came(pod.pod.key)
         if self.quotas.active:
             self.quotas.came(pod)
             if self.undo.depth:
@@ -145,6 +163,8 @@ class ClusterState(ZonesAndDevices):
 
     def pod_left(self, pod: PodView, row: int | None) -> None:
         """A pod is not on a node any more."""
+        if self.cards.dealt:
+            self.cards.left(pod.pod.key)
         if self.quotas.active:
             self.quotas.left(pod)
             if self.undo.depth:

@@ -2,17 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
+from koordpolicy.model.protocol import GPU_PARTITIONS
 from koordpolicy.model.reading import (
     NO_TEXT,
     NOTHING,
     Amounts,
     Json,
+    ObjectError,
     amounts,
+    embedded_object,
     flag,
+    integer,
     mapping,
     objects,
+    read_amounts,
+    sequence,
     text,
     texts,
 )
@@ -29,15 +36,30 @@ class Device:
     healthy: bool = False
     resources: Amounts = field(default_factory=lambda: NOTHING)
     labels: Mapping[str, str] = field(default_factory=lambda: NO_TEXT)
+    minor: int = 0
+    id: str = ""
+    numa: int = -1
+    pcie: str = ""
+
+
+class LinkedCards(NamedTuple):
+    """Cards that are linked with each other: by their minors, how good they are together, what their ring carries."""
+
+    minors: frozenset[int]
+    score: int
+    bandwidth: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class NodeDevices:
-    """The devices of a node, and the labels of the object that lists them."""
+    """The devices of a node, the labels of the object that lists them, and its sets of linked cards by their number."""
 
     devices: tuple[Device, ...] = ()
     labels: Mapping[str, str] = field(default_factory=lambda: NO_TEXT)
+    partitions: Mapping[int, tuple[LinkedCards, ...]] = field(default_factory=lambda: NO_PARTITIONS)
 
+
+NO_PARTITIONS: Final[Mapping[int, tuple[LinkedCards, ...]]] = MappingProxyType({})
 
 NO_DEVICES: Final = NodeDevices()
 
@@ -45,15 +67,55 @@ NO_DEVICES: Final = NodeDevices()
 def read_devices(obj: Json) -> NodeDevices:
     """The devices of a Device object. Raises ObjectError with the place of what is malformed."""
     listed = list(objects(mapping(obj, "spec"), "devices", "spec"))[:_MOST]
+    metadata = mapping(obj, "metadata")
     return NodeDevices(
-        tuple(
-            Device(
-                text(one, "type", f"spec.devices[{at}]"),
-                flag(one, "health", f"spec.devices[{at}]"),
-                amounts(one, "resources", f"spec.devices[{at}]"),
-                texts(one, "labels", f"spec.devices[{at}]"),
-            )
-            for at, one in enumerate(listed)
-        ),
-        texts(mapping(obj, "metadata"), "labels", "metadata"),
+        tuple(_device(one, f"spec.devices[{at}]") for at, one in enumerate(listed)),
+        texts(metadata, "labels", "metadata"),
+        _partitions(texts(metadata, "annotations", "metadata").get(GPU_PARTITIONS, "")),
+    )
+
+
+def _device(one: Json, at: str) -> Device:
+    topology = mapping(one, "topology", at)
+    where = f"{at}.topology"
+    numa = integer(topology, "nodeID", where)
+    return Device(
+        text(one, "type", at),
+        flag(one, "health", at),
+        amounts(one, "resources", at),
+        texts(one, "labels", at),
+        integer(one, "minor", at) or 0,
+        text(one, "id", at),
+        -1 if numa is None else numa,
+        text(topology, "pcieID", where),
+    )
+
+
+def _partitions(source: str) -> Mapping[int, tuple[LinkedCards, ...]]:
+    """The table of an annotation, `{"2": [{"minors": [0, 1], "allocationScore": 1}]}`; none without it."""
+    if not source:
+        return NO_PARTITIONS
+    table = embedded_object(source, GPU_PARTITIONS)
+    found: dict[int, tuple[LinkedCards, ...]] = {}
+    for size in table:
+        at = f"{GPU_PARTITIONS}.{size}"
+        if not (size.isascii() and size.isdecimal() and 0 < int(size) <= _MOST):
+            raise ObjectError(f"{at}: expected a number of cards, 1 to {_MOST}, as key")
+        found[int(size)] = tuple(
+            _linked(one, int(size), f"{at}[{place}]")
+            for place, one in enumerate(objects(table, size, GPU_PARTITIONS))
+        )
+    return found
+
+
+def _linked(one: Json, size: int, at: str) -> LinkedCards:
+    minors = sequence(one, "minors", at)
+    if len(minors) != size or not all(type(minor) is int for minor in minors):
+        raise ObjectError(f"{at}.minors: expected {size} whole numbers, the minors of the cards")
+    bandwidth = text(one, "ringBusBandwidth", at)
+    score = integer(one, "allocationScore", at)
+    return LinkedCards(
+        frozenset(minor for minor in minors if isinstance(minor, int)),
+        1 if score is None else score,
+        read_amounts({"bandwidth": bandwidth}, at)["bandwidth"] if bandwidth else None,
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from koordpolicy.cluster.device_cards import DeviceClaim
 from koordpolicy.diagnostics.wording import worded
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.event_correlator import EventLimits, EventRecorder
@@ -75,7 +76,12 @@ class DecisionReporter:
         if result == "scheduled":
             message = f"Successfully assigned {'/'.join(decision.pod)} to {decision.node}"
             recorder.record(about, _SCHEDULED, message, action="Binding")
-            lacking = not_enforced(settled.pod, self._graph(decision.digest), gangs=self._keeps_gangs())
+            lacking = not_enforced(
+                settled.pod,
+                self._graph(decision.digest),
+                gangs=self._keeps_gangs(),
+                devices=any(isinstance(claim, DeviceClaim) for claim in decision.claims.values()),
+            )
             if lacking:
                 message = f"Placed without what is not yet enforced: {', '.join(lacking)}"
                 recorder.record(about, "NotEnforced", message, type="Warning", action="Scheduling")

@@ -310,12 +310,20 @@ class _SlottedPort:
         return await self._cluster.get(resource, name, namespace=namespace)
 
     async def patch(
-        self, resource: Resource, name: str, patch: Patch, *, namespace: str | None = None
+        self,
+        resource: Resource,
+        name: str,
+        patch: Patch,
+        *,
+        namespace: str | None = None,
+        subresource: str = "",
     ) -> Object:
         """Change an object by a patch and return it as stored."""
         async with self._waits():
             await self._slots.acquire()
         try:
-            return await self._cluster.patch(resource, name, patch, namespace=namespace)
+            return await self._cluster.patch(
+                resource, name, patch, namespace=namespace, subresource=subresource
+            )
         finally:
             self._slots.release()

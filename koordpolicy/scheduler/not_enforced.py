@@ -48,12 +48,16 @@ def _devices_among(names: frozenset[str]) -> tuple[str, ...]:
     return tuple(name for name in sorted(names) if name.startswith(_DEVICES))
 
 
-def not_enforced(pod: Pod, graph: RuleGraph, *, gangs: bool = False) -> tuple[str, ...]:
-    """What a pod is placed without, in phrases that name where it asks for it. `gangs` says that gangs are kept together."""
-    return tuple(_each(pod, graph, gangs=gangs))
+def not_enforced(
+    pod: Pod, graph: RuleGraph, *, gangs: bool = False, devices: bool = False
+) -> tuple[str, ...]:
+    """What a pod is placed without, in phrases that name where it asks for it. `gangs` says that gangs are kept together,
+    `devices` that it was given devices.
+    """
+    return tuple(_each(pod, graph, gangs=gangs, devices=devices))
 
 
-def _each(pod: Pod, graph: RuleGraph, *, gangs: bool) -> Iterator[str]:
+def _each(pod: Pod, graph: RuleGraph, *, gangs: bool, devices: bool) -> Iterator[str]:
     says_something = not (_KEYS.isdisjoint(pod.labels) and _KEYS.isdisjoint(pod.annotations))
     if says_something:  # as few pods do
         for key, what in _LABELS:
@@ -63,7 +67,7 @@ def _each(pod: Pod, graph: RuleGraph, *, gangs: bool) -> Iterator[str]:
             if pod.annotations.get(key) and not (gangs and what is _GANG):
                 yield f"{what} (annotation {key})"
     asked = frozenset().union(*[one.requests for one in (*pod.containers, *pod.init_containers)])
-    for name in _devices_among(asked):
+    for name in () if devices else _devices_among(asked):
         yield f"devices of its own ({name})"
     if not says_something:
         return

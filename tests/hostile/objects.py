@@ -262,9 +262,24 @@ REAL: Final[Mapping[str, Json]] = {
     "nodemetrics.slo.koordinator.sh": _metric(),
     "noderesourcetopologies.topology.node.k8s.io": _topology(),
     "devices.scheduling.koordinator.sh": {
-        "metadata": _meta("n1", labels={"node.koordinator.sh/gpu-vendor": "nvidia"}),
+        "metadata": _meta(
+            "n1",
+            labels={"node.koordinator.sh/gpu-vendor": "nvidia"},
+            annotations={
+                "scheduling.koordinator.sh/gpu-partitions": '{"1": [{"minors": [0], "allocationScore": 1}]}'
+            },
+        ),
         "spec": {
-            "devices": [{"type": "gpu", "health": True, "resources": {"koordinator.sh/gpu-core": "100"}}]
+            "devices": [
+                {
+                    "type": "gpu",
+                    "id": "GPU-1",
+                    "minor": 0,
+                    "health": True,
+                    "resources": {"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory-ratio": "100"},
+                    "topology": {"socketID": 0, "nodeID": 0, "pcieID": "0000:3b", "busID": "0000:3b:00.0"},
+                }
+            ]
         },
     },
     "clusternetworktopologies.scheduling.koordinator.sh": {

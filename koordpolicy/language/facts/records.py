@@ -126,10 +126,14 @@ DEVICE = Record(
     "device",
     "A device of a node.",
     (
-        Fact("type", STRING, "Its type: `gpu`, `fpga` or `rdma`.", _MANAGER),
-        Fact("healthy", BOOL, "Whether its agent calls it healthy.", _MANAGER),
-        Fact("labels", map_of(STRING, STRING), "Its labels.", _MANAGER),
-        Fact("resources", map_of(STRING, AMOUNT), "What it offers, by resource name.", _MANAGER),
+        Fact("type", STRING, "Its type: `gpu`, `fpga` or `rdma`.", _MANAGER | _SCHEDULER),
+        Fact("healthy", BOOL, "Whether its agent calls it healthy.", _MANAGER | _SCHEDULER),
+        Fact("labels", map_of(STRING, STRING), "Its labels.", _MANAGER | _SCHEDULER),
+        Fact("resources", map_of(STRING, AMOUNT), "What it offers, by resource name.", _MANAGER | _SCHEDULER),
+        Fact("index", INT, "Its number on its node, among those of its type, from 0 (`minor`).", _SCHEDULER),
+        Fact("numa", INT, "The NUMA zone that it is plugged in at; -1 where nobody knows.", _SCHEDULER),
+        Fact("free", INT, "How much of it is free, in percent.", _SCHEDULER),
+        Fact("used", BOOL, "Whether a pod has anything of it.", _SCHEDULER),
     ),
 )
 

@@ -114,6 +114,12 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 "The NUMA zone that is decided on.",
                 frozenset({Component.MANAGER, Component.AGENT}),
             ),
+            Root(
+                "device",
+                record("device"),
+                "The device of a node that is decided on.",
+                frozenset({Component.SCHEDULER}),
+            ),
             Root("cluster", record("cluster"), "The cluster as a whole.", CENTRAL),
             Root(
                 "operation",

@@ -198,6 +198,15 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         _ADMITTED,
         "requests requests.enabled requests.resources requests.expand requests.derive",
     ),
+    (
+        "DeviceSharing",
+        _SCHEDULED,
+        (
+            "scheduling scheduling.combinations scheduling.converts scheduling.percents scheduling.counter scheduling.measured "
+            "scheduling.sized scheduling.atMost scheduling.placement scheduling.order scheduling.partitionSizes "
+            "scheduling.leftover scheduling.bestPartitionsFirst"
+        ),
+    ),
     ("Overcommit", _COMPILED, _RULES),
     (
         "Overcommit",

@@ -4,19 +4,23 @@ from typing import Annotated
 
 from pydantic import Field
 
-from koordpolicy.language.cel.types import AMOUNT, BOOL, STRING, list_of
+from koordpolicy.language.cel.types import AMOUNT, BOOL, DYN, INT, STRING, list_of, map_of
+from koordpolicy.language.facts.table import Component
 from koordpolicy.language.kinds.base import PolicySpec
 from koordpolicy.language.kinds.fields import Given, LabelKey, PolicyModel
-from koordpolicy.language.kinds.slots import Slot, Value
+from koordpolicy.language.kinds.slots import Combine, Slot, Value
 
 _POD = frozenset({"pod", "namespaceObject", "operation", "now"})
+_WEBHOOK = frozenset({Component.WEBHOOK})
 _CONTAINER = _POD | {"container"}
 
 
 class DeviceRequests(PolicyModel):
     """How containers come to ask for devices in the words that the scheduler knows."""
 
-    enabled: Annotated[Value, Slot(BOOL, "Whether requests are rewritten.", roots=_POD, default=True)] = None
+    enabled: Annotated[
+        Value, Slot(BOOL, "Whether requests are rewritten.", roots=_POD, default=True, components=_WEBHOOK)
+    ] = None
     resources: Annotated[
         Value,
         Slot(
@@ -24,6 +28,7 @@ class DeviceRequests(PolicyModel):
             "Resources by which a container is known to ask for these devices; others are left alone.",
             roots=frozenset(),
             default=[],
+            components=_WEBHOOK,
         ),
     ] = None
     expand: dict[
@@ -34,6 +39,7 @@ class DeviceRequests(PolicyModel):
                 list_of(STRING),
                 "Resources to ask for in its place, each in the same amount.",
                 roots=_POD,
+                components=_WEBHOOK,
             ),
         ],
     ] = Field(default_factory=dict)
@@ -46,10 +52,151 @@ class DeviceRequests(PolicyModel):
                 AMOUNT,
                 "Amount to ask for; the facts of `container` are those after `expand`.",
                 roots=_CONTAINER,
+                components=_WEBHOOK,
             ),
         ],
     ] = Field(default_factory=dict)
     """Resources that a container is to ask for, unless it does so itself, by name."""
+
+
+_NOWHERE: frozenset[str] = frozenset()
+_SCHEDULER = frozenset({Component.SCHEDULER})
+
+
+class DeviceScheduling(PolicyModel):
+    """How the scheduler deals devices out. Amounts in percent have 100 for one device."""
+
+    combinations: Annotated[
+        Value,
+        Slot(
+            list_of(list_of(STRING)),
+            "Sets of resources by which a pod may ask for these devices, each complete; a pod that asks otherwise is refused. "
+            "None: they are not dealt out.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default=[],
+        ),
+    ] = None
+    converts: dict[
+        LabelKey,
+        Annotated[
+            Value,
+            Slot(
+                map_of(STRING, INT),
+                "What one of it stands for in other resources.",
+                roots=_NOWHERE,
+                components=_SCHEDULER,
+            ),
+        ],
+    ] = Field(default_factory=dict)
+    """Resources that stand for others, by name."""
+    percents: Annotated[
+        Value,
+        Slot(
+            list_of(STRING),
+            "Resources of which a pod may ask for up to 100, or a multiple of it.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default=[],
+        ),
+    ] = None
+    counter: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "Resource that says over how many devices the others are spread.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default="",
+        ),
+    ] = None
+    measured: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "Resource that says, by 100 for each, how many devices are asked for.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default="",
+        ),
+    ] = None
+    sized: Annotated[
+        Value,
+        Slot(
+            list_of(STRING),
+            "Resources by whose amount a device is shared where nothing is `measured`; either is filled in by the other.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default=[],
+        ),
+    ] = None
+    at_most: dict[
+        LabelKey,
+        Annotated[
+            Value,
+            Slot(
+                map_of(STRING, INT),
+                "Beside it, at most so much of others.",
+                roots=_NOWHERE,
+                components=_SCHEDULER,
+            ),
+        ],
+    ] = Field(default_factory=dict)
+    """Limits of other resources, by the resource beside which they hold."""
+    placement: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "From where devices are taken: the smallest scope that has enough, one in use before others (`Topology`), or any "
+            "(`Anywhere`).",
+            choices=("Topology", "Anywhere"),
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default="Anywhere",
+        ),
+    ] = None
+    order: Annotated[
+        Value,
+        Slot(
+            DYN,
+            "Sort keys of the devices of a node, the first deciding first; the one with the smallest keys is taken, and of "
+            "equal ones the first.",
+            combine=Combine.ORDER,
+            roots=frozenset({"pod", "device"}),
+            components=_SCHEDULER,
+            many=True,
+        ),
+    ] = None
+    partition_sizes: Annotated[
+        Value,
+        Slot(
+            map_of(STRING, list_of(INT)),
+            "How many neighbouring cards are linked, by model, where the Device object has no table of its own.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default={},
+        ),
+    ] = None
+    leftover: Annotated[
+        Value,
+        Slot(
+            map_of(STRING, INT),
+            "What a partition of so many cards counts that is left for others; none deals no partitions out.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default={},
+        ),
+    ] = None
+    best_partitions_first: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether partitions with the greatest score are tried first, not those with the least.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default=False,
+        ),
+    ] = None
 
 
 class DeviceSharingSpec(PolicySpec):
@@ -57,3 +204,5 @@ class DeviceSharingSpec(PolicySpec):
 
     requests: Given[DeviceRequests] = None
     """How requests are rewritten where pods are created."""
+    scheduling: Given[DeviceScheduling] = None
+    """How they are dealt out."""

@@ -178,6 +178,21 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
                 ),
             ),
             PluginName(
+                "DeviceShare",
+                "As a filter, devices that are free enough, as the kind DeviceSharing deals them out; as a score, how full they "
+                "would be.",
+                filters=True,
+                scores=True,
+                checks_room=True,
+                parameters=MappingProxyType(
+                    {
+                        "strategy": "`LeastAllocated` or `MostAllocated`.",
+                        "weights": "Weight of each resource; of those that a type lacks none counts.",
+                    }
+                ),
+                choices=MappingProxyType({"strategy": _LEAST_OR_MOST}),
+            ),
+            PluginName(
                 "Coscheduling",
                 "Pods of a gang run together or not at all, as the kind GangScheduling says.",
                 filters=True,

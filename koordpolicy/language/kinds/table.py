@@ -164,7 +164,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 "DeviceSharing",
                 DeviceSharingSpec,
                 "What pods may have of a sort of devices, and how they ask for it.",
-                frozenset({Component.WEBHOOK}),
+                frozenset({Component.WEBHOOK, Component.SCHEDULER}),
                 _roots("pod", "namespaceObject", "operation", "now"),
                 _by_name,
             ),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from koordpolicy.model.amounts import all_within, within
-from koordpolicy.model.devices import NodeDevices
+from koordpolicy.model.devices import Device, NodeDevices
 from koordpolicy.model.facts.record import (
     BASIC,
     COUNTED,
@@ -130,6 +130,20 @@ def device_facts(found: NodeDevices) -> Record:
             }
             for one in found.devices
         ],
+    }
+
+
+def card_facts(device: Device, free: int, *, used: bool) -> Record:
+    """A device as it is dealt out: so much of it is free, in percent."""
+    return {
+        "type": device.type,
+        "healthy": device.healthy,
+        "labels": device.labels,
+        "resources": device.resources,
+        "index": device.minor,
+        "numa": device.numa,
+        "free": free,
+        "used": used,
     }
 
 

@@ -168,7 +168,13 @@ class Port(Protocol):
         ...
 
     async def patch(
-        self, resource: Resource, name: str, patch: Patch, *, namespace: str | None = None
+        self,
+        resource: Resource,
+        name: str,
+        patch: Patch,
+        *,
+        namespace: str | None = None,
+        subresource: str = "",
     ) -> Object:
         """Change an object by a patch and return it as stored."""
         ...

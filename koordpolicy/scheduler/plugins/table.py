@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from koordpolicy.scheduler.plugins import (
+    devices,
     gang,
     images,
     interpod,
@@ -45,6 +46,7 @@ PLUGINS: Mapping[str, Plugin] = MappingProxyType(
         "ScarceResourceAvoidance": packing.SCARCE_RESOURCE_AVOIDANCE,
         "AmplifiedCPU": packing.AMPLIFIED_CPU,
         "Reservation": reservation.RESERVATION,
+        "DeviceShare": devices.DEVICE_SHARE,
         "Coscheduling": gang.COSCHEDULING,
         "NetworkTopology": topology.NETWORK_TOPOLOGY,
         "DefaultPreemption": preemption.DEFAULT_PREEMPTION,

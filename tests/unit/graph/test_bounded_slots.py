@@ -35,7 +35,9 @@ ANY = {
     "DeviceResource": "amount",  # negative counts as none
     "MetricCollection": "percentilesOver "  # a window has a second at least
     "devices.harmlessErrors",  # numbers that NVIDIA gives to errors
-    "DeviceSharing": "requests.derive[*]",  # an amount that Kubernetes itself refuses below nothing
+    "DeviceSharing": "requests.derive[*] "  # an amount that Kubernetes itself refuses below nothing
+    # nobody asks for less than nothing; sizes that no machine has are passed over
+    "scheduling.converts[*] scheduling.atMost[*] scheduling.leftover scheduling.partitionSizes",
 }
 """Numbers that may be anything, by kind."""
 

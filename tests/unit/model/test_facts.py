@@ -29,6 +29,7 @@ from koordpolicy.model.facts.load import (
 from koordpolicy.model.facts.node import (
     NodeDemand,
     amount_facts,
+    card_facts,
     cluster_facts,
     cpu_facts,
     device_facts,
@@ -196,7 +197,7 @@ RECORDS: Mapping[str, Record] = {
     "volume": whole_pod()["volumes"][0],  # type: ignore[index]  # a list of records
     "node": whole_node(),
     "zone": whole_zone(),
-    "device": device_facts(NodeDevices((GPU,)))["devices"][0],  # type: ignore[index]  # a list of records
+    "device": card_facts(GPU, 100, used=False),
     "hostApplication": host_application_facts(HostApplicationMetric("a", USED, "koord-prod", "LS"), "prod"),
     "namespace": namespace_facts({"metadata": {"name": "default", "labels": {"a": "b"}}}),
     "workload": container_facts(workload_facts(RecommendationObject("default", "web", Target())), "app", 7),

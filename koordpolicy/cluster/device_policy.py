@@ -1,0 +1,110 @@
+"""What policy says of devices to the scheduler: in which words pods ask for each sort of them, and which ones they get."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from koordpolicy.algorithms.device_need import DeviceNeed, DeviceWords, device_need
+from koordpolicy.algorithms.device_pick import Card
+from koordpolicy.cluster.prepared import PreparedDecision, prepared
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.keys import mapping_keys
+from koordpolicy.graph.sortable import SortKey, sortable
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.model.devices import Device
+from koordpolicy.model.facts import Record
+from koordpolicy.model.facts.node import card_facts
+from koordpolicy.model.reading import Amounts
+
+KIND: Final = "DeviceSharing"
+
+_MOST: Final = 64
+"""Cards of a partition that is not listed one by one: no machine has more."""
+
+_LAST: Final[SortKey] = ((1,),)
+"""A device of which policy says nothing comes after all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSort:
+    """One sort of devices. `by_topology` says that the smallest scope that has enough of them is taken from.
+
+    `sizes` are how many cards partitions have, by model, where the Device object has no table of them, `left` what a partition
+    of each size counts that is left (none: cards are not dealt out in partitions).
+    """
+
+    type: str
+    words: DeviceWords
+    by_topology: bool
+    order: PreparedDecision
+    sizes: Mapping[str, Sequence[int]]
+    left: Mapping[int, int]
+    best_first: bool
+
+    def key(self, card: Card, device: Device, pod: Record) -> SortKey:
+        """The place of a device among others."""
+        total, free = card.total.get(self.words.measured, 0), card.free.get(self.words.measured, 0)
+        facts = card_facts(device, 100 * free // total if total else 0, used=card.used)
+        try:
+            found = self.order.value({"device": facts, "pod": pod})
+        except CelError:
+            return _LAST
+        return ((0,), *map(sortable, found or ()))
+
+
+class DevicePolicy:
+    """The DeviceSharing documents of one revision, of the sorts that the scheduler deals out."""
+
+    __slots__ = ("names", "sorts")
+
+    def __init__(self, graph: RuleGraph) -> None:
+        keys = mapping_keys(graph, KIND)
+        found = [_sort(graph, name, keys) for name in graph.subjects(KIND)]
+        self.sorts: Final = {one.type: one for one in found if one is not None}
+        self.names: Final = frozenset().union(*(one.words.names for one in self.sorts.values()))
+        """All resources by which devices are asked for."""
+
+    def needs(self, request: Amounts) -> dict[str, DeviceNeed]:
+        """What a pod asks for of each type. Raises DeviceRequestError."""
+        if self.names.isdisjoint(request):
+            return {}
+        found = {type: device_need(request, one.words) for type, one in self.sorts.items()}
+        return {type: need for type, need in found.items() if need is not None}
+
+
+def _sort(graph: RuleGraph, name: str, keys: Mapping[tuple[str, str], tuple[str, ...]]) -> DeviceSort | None:
+    about = graph.about(KIND, name)
+
+    def value(field: str) -> Any:
+        return about.value(f"scheduling.{field}")
+
+    def table(field: str) -> dict[str, Amounts]:
+        at = f"scheduling.{field}"
+        return {key: about.value(f"{at}[{key}]") or {} for key in keys.get((name, at), ())}
+
+    combinations = frozenset(frozenset(one) for one in value("combinations") or ())
+    if not combinations:
+        return None
+    words = DeviceWords(
+        combinations,
+        table("converts"),
+        frozenset(value("percents") or ()),
+        value("counter") or "",
+        value("measured") or "",
+        frozenset(value("sized") or ()),
+        table("atMost"),
+    )
+    left = {int(size): weight for size, weight in (value("leftover") or {}).items() if size.isdecimal()}
+    order = prepared(graph, f"{KIND}/{name}.scheduling.order")
+    return DeviceSort(
+        name,
+        words,
+        value("placement") == "Topology",
+        order,
+        {
+            model: [size for size in sizes if 0 < size <= _MOST]
+            for model, sizes in (value("partitionSizes") or {}).items()
+        },
+        left,
+        value("bestPartitionsFirst") is True,
+    )

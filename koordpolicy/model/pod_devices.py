@@ -1,0 +1,151 @@
+"""What pods say of devices in annotations: what they have been given, and how they want it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from koordpolicy.model.protocol import (
+    DEVICE_ALLOCATE_HINT,
+    DEVICE_ALLOCATED,
+    DEVICE_JOINT_ALLOCATE,
+    GPU_PARTITION_SPEC,
+)
+from koordpolicy.model.quantity import amount_text
+from koordpolicy.model.reading import (
+    Amounts,
+    Json,
+    ObjectError,
+    amounts,
+    embedded_object,
+    integer,
+    mapping,
+    objects,
+    read_amounts,
+    text,
+    text_list,
+    texts,
+)
+
+KEYS: Final = frozenset({DEVICE_ALLOCATE_HINT, DEVICE_JOINT_ALLOCATE, GPU_PARTITION_SPEC})
+"""The annotations by which a pod says how it wants devices."""
+
+RESTRICTED: Final = "Restricted"
+SAME_PCIE: Final = "SamePCIe"
+
+
+class DeviceShare(NamedTuple):
+    """So much of one device."""
+
+    minor: int
+    resources: Amounts
+    id: str = ""
+
+
+Shares = Mapping[str, tuple[DeviceShare, ...]]
+"""What a pod has of devices, by their type."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceHint:
+    """How a pod wants devices of a type."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    strategy: str = ""
+    scope: str = ""
+    exclusive: str = ""
+    virtual: bool = False
+    """Whether it wants virtual functions of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceWishes:
+    """All that a pod says of how it wants devices. `joint` are types that are to be near each other, the first one leads.
+
+    `partition` says whether it wants cards that are linked, `bandwidth` what their ring is to carry.
+    """
+
+    hints: Mapping[str, DeviceHint] = field(default_factory=dict)
+    joint: tuple[str, ...] = ()
+    same_pcie: bool = False
+    partition: bool = False
+    restricted: bool = False
+    bandwidth: int = 0
+
+
+NO_WISHES: Final = DeviceWishes()
+
+
+def read_shares(annotations: Mapping[str, str]) -> Shares:
+    """What a pod was given; empty without the annotation. Raises ObjectError."""
+    source = annotations.get(DEVICE_ALLOCATED)
+    if not source:
+        return {}
+    table = embedded_object(source, DEVICE_ALLOCATED)
+    found: dict[str, tuple[DeviceShare, ...]] = {}
+    for type in table:
+        listed = []
+        for at, one in enumerate(objects(table, type, DEVICE_ALLOCATED)):
+            where = f"{DEVICE_ALLOCATED}.{type}[{at}]"
+            minor = integer(one, "minor", where) or 0
+            listed.append(DeviceShare(minor, amounts(one, "resources", where), text(one, "id", where)))
+        found[type] = tuple(listed)
+    return found
+
+
+def shares_text(shares: Shares) -> str:
+    """The annotation that says so."""
+    return json.dumps(
+        {
+            type: [
+                {
+                    "minor": one.minor,
+                    **({"id": one.id} if one.id else {}),
+                    "resources": {
+                        name: amount_text(name, number) for name, number in sorted(one.resources.items())
+                    },
+                }
+                for one in listed
+            ]
+            for type, listed in shares.items()
+        },
+        separators=(",", ":"),
+    )
+
+
+def read_wishes(annotations: Mapping[str, str]) -> DeviceWishes:
+    """What a pod says of how it wants devices. Raises ObjectError."""
+    if KEYS.isdisjoint(annotations):
+        return NO_WISHES
+    hints = _object(annotations, DEVICE_ALLOCATE_HINT)
+    joint = _object(annotations, DEVICE_JOINT_ALLOCATE)
+    spec = _object(annotations, GPU_PARTITION_SPEC)
+    bandwidth = text(spec, "ringBusBandwidth", GPU_PARTITION_SPEC)
+    return DeviceWishes(
+        {type: _hint(hints, type) for type in hints},
+        tuple(text_list(joint, "deviceTypes", DEVICE_JOINT_ALLOCATE)),
+        text(joint, "requiredScope", DEVICE_JOINT_ALLOCATE) == SAME_PCIE,
+        bool(annotations.get(GPU_PARTITION_SPEC)),
+        text(spec, "allocatePolicy", GPU_PARTITION_SPEC) == RESTRICTED,
+        read_amounts({"bandwidth": bandwidth}, GPU_PARTITION_SPEC)["bandwidth"] if bandwidth else 0,
+    )
+
+
+def _object(annotations: Mapping[str, str], key: str) -> Json:
+    source = annotations.get(key)
+    return embedded_object(source, key) if source else {}
+
+
+def _hint(hints: Json, type: str) -> DeviceHint:
+    at = f"{DEVICE_ALLOCATE_HINT}.{type}"
+    one = mapping(hints, type, DEVICE_ALLOCATE_HINT)
+    selector = mapping(one, "selector", at)
+    if selector.get("matchExpressions"):
+        raise ObjectError(f"{at}.selector: only `matchLabels` is understood")
+    return DeviceHint(
+        texts(selector, "matchLabels", f"{at}.selector"),
+        text(one, "allocateStrategy", at),
+        text(one, "requiredTopologyScope", at),
+        text(one, "exclusivePolicy", at),
+        bool(mapping(one, "vfSelector", at)) or "vfSelector" in one,
+    )

@@ -1,0 +1,165 @@
+"""Which devices of one node a pod gets, of each type that it asks for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from koordpolicy.algorithms.device_need import DeviceNeed, HintStrategy, by_strategy
+from koordpolicy.algorithms.device_partition import Partition, Partitions, best_partitions
+from koordpolicy.algorithms.device_pick import SCOPES, Card, Key, Scope, Unpicked, pick, pick_by_topology
+from koordpolicy.cluster.device_cards import DeviceCards
+from koordpolicy.cluster.device_policy import DeviceSort
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.devices import Device, NodeDevices
+from koordpolicy.model.pod_devices import DeviceHint, DeviceShare, DeviceWishes, Shares
+from koordpolicy.model.protocol import GPU_MODEL, GPU_PARTITION_POLICY
+from koordpolicy.model.reading import Amounts
+
+HONOR: Final = "Honor"
+_NO_HINT: Final = DeviceHint()
+_DEVICE_LEVEL: Final = "DeviceLevel"
+
+
+def insufficient(type: str) -> str:
+    """The reason of a node that has not enough devices of a type."""
+    return f"Insufficient {type} devices"
+
+
+def honors(devices: NodeDevices, wishes: DeviceWishes) -> bool:
+    """Whether whole cards of a node are given in partitions alone."""
+    return wishes.partition or devices.labels.get(GPU_PARTITION_POLICY) == HONOR
+
+
+def allocate(
+    cards: DeviceCards, node: str, pod: PodView, needs: Mapping[str, DeviceNeed], wishes: DeviceWishes
+) -> Shares:
+    """What a pod gets of a node's devices as they are. Raises Unpicked."""
+    assert cards.policy is not None
+    joint = [type for type in wishes.joint if type in needs and not _all_of_them(wishes, type)]
+    if len(joint) < 2:
+        joint = []
+    found: dict[str, tuple[DeviceShare, ...]] = {}
+    switches: frozenset[str] = frozenset()
+    for type in [*joint, *(type for type in needs if type not in joint)]:
+        one = _Choice(cards, node, pod, cards.policy.sorts[type], wishes)
+        need = one.need(needs[type])
+        if type in joint[1:]:
+            minors = one.near(need, switches, together=wishes.same_pcie)
+        else:
+            minors = one.minors(need)
+        if not minors:
+            raise Unpicked("node(s) Insufficient primary device" if type in joint[:1] else insufficient(type))
+        found[type] = tuple(one.share(minor, need) for minor in minors)
+        if type in joint[:1]:
+            switches = one.switches(minors)
+    return found
+
+
+def _all_of_them(wishes: DeviceWishes, type: str) -> bool:
+    hint = wishes.hints.get(type)
+    return hint is not None and hint.strategy == HintStrategy.APPLY_FOR_ALL
+
+
+class _Choice:
+    """The devices of one type on one node, of which a pod is to get some."""
+
+    __slots__ = ("_by_minor", "_cards", "_devices", "_hint", "_ids", "_key", "_sort", "_wishes")
+
+    def __init__(
+        self, cards: DeviceCards, node: str, pod: PodView, sort: DeviceSort, wishes: DeviceWishes
+    ) -> None:
+        self._sort, self._wishes = sort, wishes
+        self._hint = wishes.hints.get(sort.type, _NO_HINT)
+        self._devices = cards.devices(node)
+        described: dict[int, Device] = {}
+        for device in self._devices.devices:
+            if device.type == sort.type:
+                described.setdefault(device.minor, device)
+        wanted = self._hint.labels.items()
+        self._cards = [
+            card for card in cards.cards(node, sort.type) if wanted <= described[card.minor].labels.items()
+        ]
+        self._by_minor = {card.minor: card for card in self._cards}
+        self._ids = {minor: one.id for minor, one in described.items()}
+        self._key: Key = lambda card: sort.key(card, described[card.minor], pod.facts)
+
+    def need(self, asked: DeviceNeed) -> DeviceNeed:
+        """What is asked for as the pod's hint has it. Raises Unpicked."""
+        if self._hint.virtual:
+            reason = f"node(s) Insufficient {self._sort.type} VirtualFunctions"
+            raise Unpicked(reason, resolvable=False)
+        alone = self._hint.exclusive == _DEVICE_LEVEL
+        found = by_strategy(asked, self._hint.strategy, len(self._cards), alone=alone)
+        if not found.count or len(self._cards) < found.count:
+            raise Unpicked(insufficient(self._sort.type), resolvable=False)
+        return found
+
+    def minors(self, need: DeviceNeed) -> Sequence[int]:
+        """Those that a pod gets; none where there are not enough. Raises Unpicked."""
+        if not need.shared and self._sort.left:
+            try:
+                return self._partition(need)
+            except Unpicked:
+                if honors(self._devices, self._wishes):
+                    raise
+        scope = SCOPES.get(self._hint.scope, Scope.DEVICE)
+        if self._sort.by_topology:
+            try:
+                return pick_by_topology(self._cards, need, self._key, scope)
+            except Unpicked as why:
+                if scope or why.resolvable:
+                    raise
+        return pick(self._cards, need, self._key)
+
+    def _partition(self, need: DeviceNeed) -> Sequence[int]:
+        return best_partitions(
+            self._table(),
+            need.count,
+            [card.minor for card in self._cards if card.used],
+            [card.minor for card in self._cards if card.total],
+            self._sort.left,
+            first_group_only=self._wishes.restricted,
+            best_first=self._sort.best_first,
+            bandwidth=self._wishes.bandwidth,
+        )[0]
+
+    def _table(self) -> Partitions:
+        if self._devices.partitions:
+            return {
+                size: [Partition(*one) for one in listed] for size, listed in self._devices.partitions.items()
+            }
+        sizes = self._sort.sizes.get(self._devices.labels.get(GPU_MODEL, ""), ())
+        return {
+            size: [Partition(frozenset(range(at, at + size))) for at in range(0, max(sizes) + 1 - size, size)]
+            for size in sizes
+        }
+
+    def near(self, need: DeviceNeed, switches: frozenset[str], *, together: bool) -> Sequence[int]:
+        """Those near others that the pod has got, at these switches. Raises Unpicked."""
+        if together:
+            need = replace(need, count=max(need.count, len(switches)))
+        found = pick(self._cards, need, self._key, (), switches, max(need.count, len(switches)))
+        if together and self.switches(found) != switches:
+            raise Unpicked("node(s) Device Joint-Allocate rules violation")
+        return found
+
+    def switches(self, minors: Sequence[int]) -> frozenset[str]:
+        """The PCIe switches of some devices."""
+        return frozenset(self._by_minor[minor].pcie for minor in minors)
+
+    def share(self, minor: int, need: DeviceNeed) -> DeviceShare:
+        """What a pod gets of a device, what follows from that too."""
+        card = self._by_minor[minor]
+        return DeviceShare(minor, _filled(card, need.each, self._sort), self._ids[minor])
+
+
+def _filled(card: Card, each: Amounts, sort: DeviceSort) -> Amounts:
+    """The same share in the words that the pod has left out: bytes of percents, percents of bytes."""
+    measured, found = sort.words.measured, dict(each)
+    for sized in sorted(sort.words.sized):
+        total = card.total.get(sized, 0)
+        if total and measured in each and sized not in each:
+            found[sized] = each[measured] * total // 100
+        elif total and sized in each and measured not in each and measured in card.total:
+            found[measured] = each[sized] * 100 // total
+    return found

@@ -1,0 +1,68 @@
+"""What a pod takes of its node's devices: from the choice of the node on, and again after a restart."""
+
+from koordpolicy.algorithms.device_need import DeviceRequestError
+from koordpolicy.algorithms.device_pick import Unpicked
+from koordpolicy.cluster.device_cards import DeviceClaim
+from koordpolicy.cluster.nodes import NodeView
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.kube import StrategicPatch
+from koordpolicy.kube.resources import PODS
+from koordpolicy.model.pod_devices import read_shares, read_wishes, shares_text
+from koordpolicy.model.protocol import DEVICE_ALLOCATED
+from koordpolicy.scheduler.plugins.base import Host, Port, Refusal, Sleep, request_of
+from koordpolicy.scheduler.plugins.devices.allocation import allocate
+from koordpolicy.scheduler.plugins.devices.filters import asks_for_devices
+from koordpolicy.scheduler.plugins.parameters import Parameters
+
+
+def concerned(host: Host, pod: PodView) -> bool:
+    """Whether a pod asks for devices, or has some."""
+    return asks_for_devices(pod, host.cluster) or DEVICE_ALLOCATED in pod.pod.annotations
+
+
+def take(host: Host, pod: PodView, nodes: NodeView, _parameters: Parameters) -> DeviceClaim | Refusal | None:
+    """Take what a pod asks for of the one node that is shown; nothing where its kubelet deals devices out."""
+    cards = nodes.state.cards
+    node = nodes.text(int(nodes.names()[0]))
+    if cards.policy is None or not cards.knows(node):
+        return None
+    try:
+        needs = cards.policy.needs(request_of(pod))
+        if not needs:
+            return None
+        shares = allocate(cards, node, pod, needs, read_wishes(pod.pod.annotations))
+    except (DeviceRequestError, Unpicked) as why:
+        return Refusal(str(why))
+    claim = DeviceClaim(pod.pod.key, node, shares, pod.pod.uid)
+    cards.take(claim)
+    return claim
+
+
+def give_back(host: Host, claim: DeviceClaim) -> None:
+    """The pod does not come, or is gone."""
+    host.cluster.cards.give(claim)
+
+
+def take_again(host: Host, claim: DeviceClaim) -> None:
+    """It is there after all."""
+    host.cluster.cards.take(claim)
+
+
+def adopt(host: Host, pod: PodView, node: str) -> DeviceClaim | None:
+    """Take what a pod has that is on a node already, as its annotation says. Raises ObjectError."""
+    shares = read_shares(pod.pod.annotations)
+    if not shares:
+        return None
+    claim = DeviceClaim(pod.pod.key, node, shares, pod.pod.uid)
+    host.cluster.cards.take(claim)
+    return claim
+
+
+async def write(_host: Host, claim: DeviceClaim, cluster: Port, _sleep: Sleep) -> None:
+    """Write what a pod has into its annotation, before it is bound. Raises KubeError."""
+    metadata = {"uid": claim.uid, "annotations": {DEVICE_ALLOCATED: shares_text(claim.shares)}}
+    if not claim.uid:
+        del metadata["uid"]
+    namespace, name = claim.pod
+    patch = StrategicPatch({"metadata": metadata})
+    await cluster.patch(PODS, name, patch, namespace=namespace, subresource="status")

@@ -1,0 +1,178 @@
+"""Which nodes have the devices that a pod asks for, and how good they are, in columns over all nodes.
+
+Only where a pod says how it wants them, or a node deals whole cards out by partitions, is a node looked at by itself.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.algorithms.columns import Mask
+from koordpolicy.algorithms.device_need import DeviceNeed, DeviceRequestError, by_strategy
+from koordpolicy.algorithms.device_pick import Unpicked
+from koordpolicy.algorithms.device_score import BEST, FillStrategy
+from koordpolicy.algorithms.normalize import Scores
+from koordpolicy.cluster.device_cards import DeviceCards
+from koordpolicy.cluster.nodes import NodeView
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.state import ClusterState
+from koordpolicy.model.pod_devices import KEYS, NO_WISHES, DeviceWishes, read_wishes
+from koordpolicy.scheduler.plugins.base import RefusedNodes, Said, request_of
+from koordpolicy.scheduler.plugins.devices.allocation import allocate, honors, insufficient
+from koordpolicy.scheduler.plugins.parameters import Parameters, text, weights
+from koordpolicy.scheduler.plugins.verdicts import Verdicts
+
+_STRATEGY: Final = FillStrategy.LEAST_ALLOCATED
+
+
+def asks_for_devices(pod: PodView, state: ClusterState) -> bool:
+    """Whether a pod asks for devices that the scheduler deals out."""
+    policy = state.cards.policy
+    return policy is not None and not policy.names.isdisjoint(request_of(pod))
+
+
+def devices_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
+    """What stays equal as long as the answers about devices do; None for a pod that asks for none."""
+    if not asks_for_devices(pod, state):
+        return None
+    annotations = pod.pod.annotations
+    said = () if KEYS.isdisjoint(annotations) else tuple(annotations.get(key) for key in sorted(KEYS))
+    return state.cards.version, said
+
+
+def _needs(pod: PodView, cards: DeviceCards) -> Mapping[str, DeviceNeed]:
+    """What a pod asks for. Raises DeviceRequestError."""
+    assert cards.policy is not None
+    return cards.policy.needs(request_of(pod))
+
+
+def devices_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:
+    """The nodes that have too few devices with so much free. One that lists none is let pass: its kubelet deals them out."""
+    cards = nodes.state.cards
+    try:
+        needs = _needs(pod, cards)
+    except DeviceRequestError as error:
+        everywhere = np.ones((1, nodes.count), np.bool_)
+        return Verdicts((str(error),), everywhere, everywhere[0])
+    wishes = read_wishes(pod.pod.annotations)
+    listed = nodes.some(cards.listed())
+    found = _Refused(nodes.count)
+    for type, asked in needs.items():
+        hint = wishes.hints.get(type)
+        # Of all devices that a hint selects at least one has to have it.
+        need = asked if hint is None else by_strategy(asked, hint.strategy, 1)
+        columns, rows = cards.columns(type), nodes.some(np.arange(nodes.total))
+        few = listed & (columns.fitting(need.each, rows) < need.count)
+        never = few & (columns.fitting(need.each, rows, empty=True) < need.count)
+        found.add(insufficient(type), few, never)
+    _look_closer(found, pod, nodes, needs, wishes, listed)
+    return found.verdicts()
+
+
+class _Refused:
+    """Who is refused for which reason."""
+
+    def __init__(self, count: int) -> None:
+        self.any: Mask = np.zeros(count, np.bool_)
+        self.never: Mask = np.zeros(count, np.bool_)
+        self._by_reason: dict[str, Mask] = {}
+
+    def add(self, reason: str, nodes: Mask, never: Mask) -> None:
+        """These nodes are refused, some of them whoever leaves."""
+        self.any |= nodes
+        self.never |= never
+        known = self._by_reason.get(reason)
+        self._by_reason[reason] = nodes if known is None else known | nodes
+
+    def verdicts(self) -> Verdicts:
+        """All of it."""
+        masks = list(self._by_reason.values())
+        return Verdicts(tuple(self._by_reason), np.vstack(masks), self.never, none=not self.any.any())
+
+
+def _look_closer(
+    found: _Refused,
+    pod: PodView,
+    nodes: NodeView,
+    needs: Mapping[str, DeviceNeed],
+    wishes: DeviceWishes,
+    listed: Mask,
+) -> None:
+    """Try the nodes one by one of which more has to hold than that enough devices are free."""
+    cards = nodes.state.cards
+    whole = any(not need.shared for need in needs.values())
+    if wishes is NO_WISHES and not (whole and cards.linked):
+        return
+    left: NDArray[np.intp] = np.flatnonzero(listed & ~found.any)
+    names = nodes.names()
+    for at in left.tolist():
+        name = nodes.text(int(names[at]))
+        if wishes is NO_WISHES and not honors(cards.devices(name), wishes):
+            continue
+        try:
+            allocate(cards, name, pod, needs, wishes)
+        except Unpicked as why:
+            here = np.zeros(nodes.count, np.bool_)
+            here[at] = True
+            found.add(str(why), here, np.zeros_like(here) if why.resolvable else here)
+
+
+def devices_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scores | None:
+    """How full the devices of nodes would be, or how empty, by weighted resources of each type that is asked for."""
+    cards = nodes.state.cards
+    try:
+        needs = _needs(pod, cards)
+    except DeviceRequestError:
+        return None
+    strategy, weighed = text(parameters, "strategy", _STRATEGY), weights(parameters)
+    rows = nodes.some(np.arange(nodes.total))
+    total_score: NDArray[np.int64] = np.zeros(nodes.count, np.int64)
+    for type, need in needs.items():
+        columns = cards.columns(type)
+        score: NDArray[np.int64] = np.zeros(nodes.count, np.int64)
+        sums = np.zeros(nodes.count, np.int64)
+        for name, weight in weighed.items():
+            total, free = columns.sums(name, rows)
+            there = total > 0
+            used = np.minimum(total - free + need.each.get(name, 0), total)
+            part = used if strategy == FillStrategy.MOST_ALLOCATED else total - used
+            score += np.where(there, weight * (part * BEST // np.where(there, total, 1)), 0)
+            sums += np.where(there, weight, 0)
+        total_score += score // np.maximum(sums, 1)
+    return total_score
+
+
+_FEW: Final = 3
+"""Nodes that are told of."""
+
+
+def devices_advice(pod: PodView, _parameters: Parameters, refused: RefusedNodes) -> Iterator[str | None]:
+    """How near the nodes came that have most: `n1: 1/8 gpu has 30 % free, the pod asks 40 %`."""
+    state = refused.state
+    if state is None or state.cards.policy is None:
+        return
+    try:
+        needs = _needs(pod, state.cards)
+    except DeviceRequestError:
+        return
+    for type, need in needs.items():
+        measured = state.cards.policy.sorts[type].words.measured
+        asked = need.each.get(measured)
+        if asked is None:
+            continue
+        said = []
+        for row in refused.rows.tolist():
+            name = refused.table.name(row)
+            cards = state.cards.cards(name, type)
+            free = [card.free.get(measured, 0) for card in cards]
+            most = max(free, default=0)
+            if most:
+                text = f"{name}: {free.count(most)}/{len(free)} {type} has {most} % free"
+                said.append((-most, name, text))
+            if row % 256 == 255:
+                yield None
+        wanted = f"the pod asks {asked} %" + (f" of each of {need.count}" if need.count > 1 else "")
+        for _, _, shown in sorted(said)[:_FEW]:
+            yield f"{shown}, {wanted}"

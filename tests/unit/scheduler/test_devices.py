@@ -1,0 +1,258 @@
+"""Devices through the real scheduler: no share is promised twice, whatever happens, and a restart knows all of it."""
+
+import asyncio
+import json
+from collections import Counter
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from koordpolicy.cluster.events import Event
+from koordpolicy.graph import RuleGraph
+from koordpolicy.model.devices import read_devices
+from koordpolicy.model.pod_devices import read_shares, shares_text
+from koordpolicy.model.protocol import (
+    DEVICE_ALLOCATE_HINT,
+    DEVICE_ALLOCATED,
+    DEVICE_JOINT_ALLOCATE,
+    GPU_PARTITION_SPEC,
+)
+from koordpolicy.scheduler.plugins.devices.claim import write
+from tests.unit.scheduler.world import PROFILE, World, pod
+from tests.vectors.policies import document, graph
+
+TIES = document("SchedulingProfile", "own", {"schedulerName": PROFILE, "ties": "First"})
+GRAPH = graph(TIES)
+ROOM = {"cpu": "100", "memory": "100Gi"}
+GPU, RATIO, RDMA = "koordinator.sh/gpu", "koordinator.sh/gpu-memory-ratio", "koordinator.sh/rdma"
+
+
+def device_object(cards: int, nics: int = 0, **metadata: Any) -> dict[str, Any]:
+    """Cards in pairs at a switch, four at a NUMA zone, a NIC at each switch."""
+    amounts = {"koordinator.sh/gpu-core": "100", RATIO: "100", "koordinator.sh/gpu-memory": "16Gi"}
+    listed = [
+        {
+            "type": kind,
+            "id": f"{kind}-{at}",
+            "minor": at,
+            "health": True,
+            "resources": resources,
+            "topology": {"nodeID": at * per // 4, "pcieID": str(at * per // 2)},
+        }
+        for kind, count, per, resources in (("gpu", cards, 1, amounts), ("rdma", nics, 2, {RDMA: "100"}))
+        for at in range(count)
+    ]
+    return {"metadata": {"name": "n0", **metadata}, "spec": {"devices": listed}}
+
+
+class Pool(World):
+    """Nodes n0, n1, ... with so many cards each."""
+
+    def __init__(self, *cards: int, nics: int = 0, graph: RuleGraph = GRAPH, **metadata: Any) -> None:
+        super().__init__(graph)
+        offers = {**ROOM, **dict.fromkeys((GPU, RATIO, RDMA, "koordinator.sh/gpu-memory"), "1Ti")}
+        self.build({"nodes": {f"n{at}": {"allocatable": offers} for at in range(len(cards))}})
+        for at, count in enumerate(cards):
+            self.devices(f"n{at}", device_object(count, nics, **metadata))
+
+    def devices(self, node: str, listed: dict[str, Any]) -> None:
+        """A node has these devices."""
+        found = read_devices(listed)
+        self.scheduler.set_state(lambda state: state.set_devices(node, found), Event.DEVICES_CHANGED)
+
+    @property
+    def cards(self) -> Any:
+        return self.scheduler.cache.state.cards
+
+    def minors(self, name: str, type: str = "gpu") -> list[int]:
+        claim = self.cards.claim_of(("default", name))
+        return [share.minor for share in claim.shares.get(type, ())] if claim else []
+
+    def given(self) -> dict[Any, Any]:
+        """What of which device is taken."""
+        taken: Counter[Any] = Counter()
+        for node in ("n0", "n1"):
+            for claim in self.cards.owners(node).values():
+                for type, shares in claim.shares.items():
+                    for share in shares:
+                        for name, number in share.resources.items():
+                            taken[node, type, share.minor, name] += number
+        return dict(taken)
+
+
+def asks(amount: str, annotations: dict[str, Any] | None = None, **more: str) -> dict[str, Any]:
+    """A pod that asks for so much of GPUs."""
+    said = {key: json.dumps(value) for key, value in (annotations or {}).items()}
+    names = {name.replace("_", "."): value for name, value in more.items()}
+    rest = {"koordinator.sh/rdma": names["rdma"]} if "rdma" in names else {}
+    return {"request": {"cpu": "1", **({GPU: amount} if amount else {}), **rest}, "annotations": said}
+
+
+def test_cards_are_shared_until_they_are_full() -> None:
+    pool = Pool(2)
+    assert [pool.place(f"p{at}", asks("40")).placed for at in range(5)] == [True] * 4 + [False]
+    assert sorted(Counter(pool.minors(f"p{at}")[0] for at in range(4)).values()) == [2, 2]
+    refused = pool.scheduler.framework.decide(pod("one-more", asks("40")))
+    assert [one.reason for one in refused.refusals] == ["Insufficient gpu devices"]
+    assert pool.place("small", asks("20")).placed
+
+
+def test_a_pod_that_is_gone_leaves_its_cards_to_others() -> None:
+    pool = Pool(1)
+    assert pool.place("first", asks("100")).placed
+    assert not pool.place("second", asks("10")).placed
+    pool.scheduler.remove_pod(("default", "first"))
+    assert pool.given() == {}
+    decision = pool.scheduler.schedule_one()
+    assert decision is not None
+    assert decision.placed
+
+
+def test_the_order_of_cards_is_policy() -> None:
+    own = document("DeviceSharing", "gpu", {"scheduling": {"order": [{"cel": "-device.index"}]}})
+    pool = Pool(4, graph=graph(own, TIES))
+    assert pool.place("share", asks("40")).placed
+    assert pool.minors("share") == [3]
+    pool = Pool(4)
+    assert pool.place("share", asks("40")).placed
+    assert pool.place("whole", asks("100")).placed
+    assert pool.place("pair", asks("200")).placed
+    assert [pool.minors(name) for name in ("share", "whole", "pair")] == [[0], [1], [2, 3]]
+
+
+def test_what_cannot_be_asked_for_is_said() -> None:
+    pool = Pool(2)
+    refused = pool.place("odd", asks("150"))
+    assert not refused.placed
+    assert [one.reason for one in refused.refusals] == ["invalid resource unit koordinator.sh/gpu: 150"]
+    assert [one.resolvable for one in refused.refusals] == [False]
+
+
+def test_whole_cards_come_in_partitions_where_a_pod_wants_them() -> None:
+    wants = {GPU_PARTITION_SPEC: {"allocatePolicy": "Restricted"}}
+    pool = Pool(8)
+    refused = pool.place("none", asks("200", wants))
+    assert [one.reason for one in refused.refusals] == ["node(s) missing GPU Partition Table"]
+    pool = Pool(8, labels={"node.koordinator.sh/gpu-model": "H100"})
+    assert pool.place("one", asks("100", wants)).placed
+    assert pool.place("two", asks("200", wants)).placed
+    assert pool.place("four", asks("400", wants)).placed
+    assert [pool.minors(name) for name in ("one", "two", "four")] == [[0], [2, 3], [4, 5, 6, 7]]
+    assert not pool.place("more", asks("200", wants)).placed
+
+
+def test_cards_of_one_switch_come_with_its_network_card() -> None:
+    pool = Pool(8, nics=4)
+    joint = {DEVICE_JOINT_ALLOCATE: {"deviceTypes": ["gpu", "rdma"], "requiredScope": "SamePCIe"}}
+    assert pool.place("a", asks("100")).placed
+    assert pool.place("b", asks("200", joint, rdma="50")).placed
+    assert pool.minors("b") == [2, 3]
+    assert pool.minors("b", "rdma") == [1]
+    scoped = {DEVICE_ALLOCATE_HINT: {"gpu": {"requiredTopologyScope": "PCIe"}}}
+    refused = pool.place("c", asks("300", scoped))
+    assert [one.reason for one in refused.refusals] == ["Insufficient Topology Scoped GPU Devices"]
+
+
+def test_a_node_that_lists_no_devices_leaves_them_to_its_kubelet() -> None:
+    pool = Pool(1)
+    pool.build({"nodes": {"bare": {"allocatable": {**ROOM, GPU: "800"}}}})
+    assert pool.place("first", asks("100")).node == "n0"
+    assert pool.place("second", asks("100")).node == "bare"
+    assert pool.minors("second") == []
+
+
+def test_what_is_missing_is_told_with_numbers() -> None:
+    pool = Pool(2)
+    for name, amount in (("a", "70"), ("b", "80")):
+        assert pool.place(name, asks(amount)).placed
+    said = pool.scheduler.framework.advise(pod("c", asks("40")))
+    assert any("1/2 gpu has 30 % free, the pod asks 40 %" in one.text for one in said), said
+
+
+class _Writes:
+    """What is written before a pod is bound."""
+
+    def __init__(self) -> None:
+        self.patches: list[Any] = []
+
+    async def get(self, *_arguments: Any, **_options: Any) -> Any:
+        raise AssertionError
+
+    async def patch(self, _resource: Any, name: str, patch: Any, **options: Any) -> Any:
+        self.patches.append((name, patch.body["metadata"]["annotations"], options))
+        return {}
+
+
+def test_what_a_pod_got_is_written_and_read_again_after_a_restart() -> None:
+    pool = Pool(2, 4)
+    names = [f"p{at}" for at in range(9)]
+    for at, name in enumerate(names):
+        pool.place(name, asks(("40", "100", "25")[at % 3]))
+    port = _Writes()
+    after = Pool(2, 4)
+    for name in names:
+        claim = pool.cards.claim_of(("default", name))
+        if claim is None:
+            continue
+        asyncio.run(write(None, claim, port, None))  # type: ignore[arg-type]  # it needs no host and does not sleep
+        annotations = port.patches[-1][1]
+        assert read_shares(annotations) == claim.shares
+        bound = pod(name, {**asks("1"), "annotations": annotations, "node": claim.node, "phase": "Running"})
+        after.scheduler.set_pod(bound)
+    assert after.given() == pool.given()
+    assert {one[2]["subresource"] for one in port.patches} == {"status"}
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["place", "place", "place", "gone", "failed", "tried"]),
+        st.integers(0, 11),
+        st.sampled_from(["10", "25", "40", "60", "100", "200"]),
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=40)
+@given(STEPS)
+def test_no_share_is_promised_twice_over_any_history(steps: list[tuple[str, int, str]]) -> None:
+    pool = Pool(2, 3)
+    scheduler, there = pool.scheduler, dict[str, str]()
+    for step, which, amount in steps:
+        name = f"p{which}"
+        if step == "place" and name not in there:
+            pool.submit(name, asks(amount))
+            there[name] = amount
+            while scheduler.schedule_one() is not None:
+                pass
+        elif step == "gone" and name in there:
+            scheduler.remove_pod(("default", name))
+            del there[name]
+        elif step == "tried":
+            before = pool.given()
+            with scheduler.cache.trial():
+                scheduler.cache.displace(*[("default", one) for one in there])
+                assert pool.given() == {}
+            assert pool.given() == before
+        taken = pool.given()
+        assert all(number <= 100 for key, number in taken.items() if key[3] == RATIO)
+        total = sum(number for key, number in taken.items() if key[3] == RATIO)
+        held = [one for one in there if pool.minors(one)]
+        assert total == sum(int(there[one]) for one in held)
+
+
+def test_a_text_of_shares_reads_back() -> None:
+    pool = Pool(2)
+    pool.place("a", asks("200"))
+    claim = pool.cards.claim_of(("default", "a"))
+    assert read_shares({DEVICE_ALLOCATED: shares_text(claim.shares)}) == claim.shares
+    assert json.loads(shares_text(claim.shares))["gpu"][1] == {
+        "minor": 1,
+        "id": "gpu-1",
+        "resources": {
+            "koordinator.sh/gpu-core": "100",
+            "koordinator.sh/gpu-memory": str(16 << 30),
+            RATIO: "100",
+        },
+    }
