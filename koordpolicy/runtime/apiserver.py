@@ -46,6 +46,8 @@ class ServerSight:
         self._refused: dict[tuple[str, str], float] = {}
         self._unwatched: dict[str, float] = {}
         """Since when the watch of what is needed could not be begun."""
+        self._put_off: dict[tuple[str, str], float] = {}
+        """Since when all requests of a kind have been answered with 429, each once it was."""
         self._back = asyncio.Event()
         self._recent = 0.0
         """Until when the server counts as one that has just come back."""
@@ -69,6 +71,11 @@ class ServerSight:
             self._failing = self._clock(), status
         else:
             self._failing = self._failing[0], status
+        if status == _PUT_OFF:
+            if verb != _BUDGETED:
+                self._put_off.setdefault((verb, resource), self._clock())
+        elif self._put_off and status:
+            self._put_off.pop((verb, resource), None)
         if verb == "watch" and (status < 200 or status >= 500 or status == 401) and _needed(verb, resource):
             self._unwatched.setdefault(resource, self._clock())
 
@@ -94,6 +101,11 @@ class ServerSight:
         """What is needed and not watched, because the watch could not be begun; "" when all is."""
         return _first_of(sorted(self._unwatched))
 
+    def put_off(self, grace: float) -> tuple[str, ...]:
+        """Of which requests, such as `bind pods`, none was taken for `grace` seconds or longer: all were answered with 429."""
+        now = self._clock()
+        return tuple(sorted(" ".join(what) for what, since in self._put_off.items() if now - since >= grace))
+
     def trouble(self, grace: float) -> str:
         """What has been wrong for longer than `grace` seconds; "" when nothing has."""
         now = self._clock()
@@ -114,6 +126,9 @@ class ServerSight:
         return ""
 
 
+_PUT_OFF: Final = 429
+_BUDGETED: Final = "evict"
+"""What 429 says of it is that a disruption budget is used up."""
 _WATCHED: Final = frozenset({200, 404})
 """Statuses after which nothing of a resource is missed: it is watched, or there is no such resource."""
 _FAILURES: Final = {0: "the API server does not answer", 401: "the API server does not know us (401)"}
@@ -135,7 +150,9 @@ async def follow(sight: ServerSight, readiness: Readiness, grace: float) -> None
     """Keep the condition `apiserver` of a process true, for ever."""
     readiness.reached(CONDITION)
     before = unwatched = ""
+    late: tuple[str, ...] = ()
     while True:
+        late = _tell_of_what_is_put_off(late, sight.put_off(grace))
         unwatched = _tell_of_watches(unwatched, sight.unwatched)
         trouble = sight.trouble(grace)
         if trouble:
@@ -147,6 +164,21 @@ async def follow(sight: ServerSight, readiness: Readiness, grace: float) -> None
             LOG.info("ready again: the API server answers, and what is needed is watched")
         before = trouble
         await asyncio.sleep(_LOOK)
+
+
+def _tell_of_what_is_put_off(before: tuple[str, ...], now: tuple[str, ...]) -> tuple[str, ...]:
+    """Such a process is ready: others would be put off as it is."""
+    for what in now:
+        if what not in before:
+            LOG.warning(
+                "the API server puts off every request to %s (429): it is overloaded, or a FlowSchema or webhook of the cluster"
+                " keeps them back; they are tried again",
+                what,
+            )
+    for what in before:
+        if what not in now:
+            LOG.info("the API server takes requests to %s again", what)
+    return now
 
 
 def _tell_of_watches(before: str, now: str) -> str:

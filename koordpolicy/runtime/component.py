@@ -288,7 +288,7 @@ async def running_component(
         )
         unreadable = unreadable_objects(metrics, recorder, leads)
         troubles = Troubles(metrics, live, recorder, leads=leads, now=now_ns)
-        process.status.add(lambda: {"leader": leadership.status()})
+        process.status.add(lambda: {"leader": leadership.status(), **_put_off(sight, settings.unready_after)})
         process.status.add(lambda: unreadable_status(unreadable))
         process.status.add(troubles.status)
         leadership.subscribe(lambda _: reporter.again())
@@ -329,6 +329,12 @@ async def running_component(
         if reporting:
             await asyncio.wait(reporting)
         await _farewell(reporter, presence, recorder, reported=bool(reporting))
+
+
+def _put_off(sight: ServerSight, grace: float) -> dict[str, tuple[str, ...]]:
+    """For `/statusz`: requests of which the API server takes none."""
+    found = sight.put_off(grace)
+    return {"putOffByAPIServer": found} if found else {}
 
 
 async def _farewell(reporter: Reporter, presence: Presence, recorder: Recorder, *, reported: bool) -> None:

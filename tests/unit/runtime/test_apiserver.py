@@ -144,3 +144,36 @@ def test_who_waits_is_woken_when_a_server_that_was_away_answers(
         assert await sight.sleep(7.0) is False, "once awake, nobody is woken again"
 
     run(scene())
+
+
+def test_what_the_server_puts_off_is_told_on_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """One that takes nothing of a kind is told of, once, and so is its end; budgets of evictions are no such thing."""
+    now = 0.0
+    metrics = Metrics("scheduler")
+    sight = ServerSight(RequestCounts(metrics), lambda: now)
+
+    def answers(*statuses: tuple[str, int]) -> None:
+        for verb, status in statuses:
+            sight.add(verb, "pods", status, 0.01)
+
+    answers(("bind", 429), ("evict", 429), ("patch", 429), ("patch", 200))
+    assert sight.put_off(30.0) == ()
+    now = 31.0
+    answers(("bind", 429), ("bind", 0), ("list", 200))
+    assert sight.put_off(30.0) == ("bind pods",)
+    assert sight.trouble(30.0) == ""
+
+    async def scene() -> None:
+        readiness = Readiness(metrics)
+        async with running(follow(sight, readiness, 30.0)):
+            await asyncio.sleep(3)
+            answers(("bind", 201))
+            await asyncio.sleep(3)
+            assert readiness.missing == {}
+
+    with caplog.at_level(logging.INFO, "koordpolicy"):
+        run(scene())
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 2
+    assert "puts off every request to bind pods (429)" in told[0]
+    assert told[1] == "the API server takes requests to bind pods again"
