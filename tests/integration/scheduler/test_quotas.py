@@ -1,7 +1,11 @@
 """A tree of quotas in three levels on a real API server: what is lent, what is taken back, and what objects and pods say of it."""
 
 import json
+import random
+import time
 from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from koordpolicy.model.quantity import amount
@@ -32,14 +36,15 @@ ARGUMENTS = json.dumps(
 class Teams:
     """The quotas and their pods on a site."""
 
-    def __init__(self, site: Site) -> None:
-        self.site = site
+    def __init__(self, site: Site, most: Mapping[str, int] = MappingProxyType({})) -> None:
+        """`most` are cores that quotas may have at most, where that is not all."""
+        self.site, self.most = site, most
         site.do("DELETE", PATH, also=404)
         for name, least in MINS.items():
             labels = {f"{PREFIX}/is-parent": str(name in PARENTS.values()).lower()}
             if name in PARENTS:
                 labels[f"{PREFIX}/parent"] = PARENTS[name]
-            bounds = {"min": {"cpu": str(least)}, "max": {"cpu": str(MOST)}}
+            bounds = {"min": {"cpu": str(least)}, "max": {"cpu": str(most.get(name, MOST))}}
             body = {"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "ElasticQuota", "spec": bounds}
             site.do("POST", PATH, {**body, "metadata": {"name": name, "labels": labels}})
 
@@ -59,7 +64,7 @@ class Teams:
                 while team:
                     found[team] += 500
                     team = PARENTS.get(team, "")
-        assert all(number <= 1000 * MOST for number in found.values()), found
+        assert all(number <= 1000 * self.most.get(name, MOST) for name, number in found.items()), found
         return found
 
     def become(self, **cores: float) -> None:
@@ -114,3 +119,36 @@ def test_what_nobody_asks_for_is_lent_and_taken_back(site: Site) -> None:
                 site.gone(name)
         teams.become(web=0, speech=4, vision=2)
         site.eventually(lambda: teams.told("speech", "runtime") == 4000, "what was lent is told of")
+
+
+def test_under_load_and_kills_no_quota_has_more_than_it_may(site: Site) -> None:
+    for name in ("a", "b"):
+        site.node(name)
+    site.write("arguments.yaml", ARGUMENTS)
+    teams = Teams(site, {"vision": 3, "speech": 5, "research": 6, "web": 7, "sales": 7})
+    draw, made = random.Random(3), 0
+    for _ in range(8):
+        with site.scheduler("s1", "--no-leader-elect", ready=False) as scheduler:
+            until = time.monotonic() + 5 + 2 * draw.random()
+            while time.monotonic() < until:
+                for name in draw.sample(sorted(site.pods()), min(3, len(site.pods()))):
+                    site.gone(name)
+                for team in draw.choices(("vision", "speech", "web"), k=5):
+                    labels = {f"{PREFIX}/name": team}
+                    site.pod(f"{team}-{made}", metadata={"labels": labels}, terminationGracePeriodSeconds=0)
+                    made += 1
+                teams.used()
+                time.sleep(0.3)
+            scheduler.running.kill()
+        teams.used()
+        site.check_capacity()
+    with site.scheduler("s1", "--no-leader-elect"):
+        for name in site.pods():
+            site.gone(name)
+        teams.submit("web", 16)
+        teams.become(web=7)
+        teams.submit("speech", 16)
+        teams.become(web=4, speech=4)
+        teams.submit("vision", 16)
+        teams.become(web=4, speech=2, vision=2)
+    site.check_capacity()
