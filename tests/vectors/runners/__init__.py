@@ -8,6 +8,7 @@ module; to add a domain, add its module here.
 from collections.abc import Mapping
 
 from tests.vectors.runners import (
+    descheduler,
     kernel_files,
     manager,
     manager_nodes,
@@ -32,6 +33,7 @@ from tests.vectors.runners import (
 from tests.vectors.runners.runner import Runner
 
 _DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
+    ("descheduler", descheduler.RUNNERS),
     ("node-agent", kernel_files.RUNNERS),
     ("manager", manager.RUNNERS),
     ("manager", manager_nodes.RUNNERS),
