@@ -29,10 +29,12 @@ from koordpolicy.model.scheduler_config import (
     read_scheduler_config,
 )
 
-NOT_YET: Final = frozenset(
-    {"NodeNUMAResource", "DeviceShare", "Reservation", "Coscheduling", "ElasticQuota", "SchedulingHint"}
-)
+NOT_YET: Final = frozenset({"NodeNUMAResource", "SchedulingHint"})
 """Plugins of koord-scheduler that koordpolicy's does not have."""
+WHOLE: Final = frozenset({"Coscheduling", "ElasticQuota", "Reservation", "DeviceShare"})
+"""Plugins that are one filter here with all that they do elsewhere: they are on where any extension point names them."""
+OWN_KINDS: Final = {"Coscheduling": "GangScheduling", "ElasticQuota": "QuotaTree", "DeviceShare": "DeviceSharing"}
+"""Plugins whose arguments are fields of a kind, which are not imported."""
 _EVERYWHERE: Final = frozenset({"SchedulingGates", "PrioritySort", "DefaultBinder", "DefaultPreBind"})
 """Plugins whose part every profile of koordpolicy has."""
 PART_OF: Final = {"AmplifiedCPU": "NodeNUMAResource", "NetworkTopology": "Coscheduling"}
@@ -178,7 +180,11 @@ def _sort(draft: _Draft) -> None:
 
 
 def _filters(draft: _Draft, known: Sequence[Item]) -> None:
-    here = draft.profile.at("filter")
+    here = set(draft.profile.at("filter"))
+    for name, point in draft.profile.named():
+        if name in WHOLE:
+            here.add(name)
+            draft.took(f"plugins.{point}.{name}", f"filters[{name}]")
     for item in known:
         if PART_OF.get(item.name, item.name) not in here:
             draft.item(item.name, "filters", "plugins.filter", enabled=False)
@@ -209,6 +215,7 @@ def _preempts(draft: _Draft) -> None:
 
 def _parameters(draft: _Draft) -> None:
     working = {*draft.profile.at("filter"), *draft.profile.at("score"), *draft.profile.at("postFilter")}
+    working |= WHOLE & {name for name, _ in draft.profile.named()}
     for row in ARGUMENTS:
         if row.plugin in working:
             _parameter(draft, row)
@@ -220,6 +227,8 @@ def _parameters(draft: _Draft) -> None:
                 draft.left(place, "the plugin is not at work in the profile")
             elif plugin in NOT_YET:
                 draft.left(place, "koordpolicy's scheduler does not do that yet")
+            elif plugin in OWN_KINDS:
+                draft.left(place, f"the kind {OWN_KINDS[plugin]} has a field for what it says of that")
             elif plugin == SPREAD and path[0] == "defaultConstraints":
                 continue
             elif _at(arguments, path) not in SAYS_NOTHING.get((plugin, path[0]), ()):
