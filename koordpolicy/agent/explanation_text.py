@@ -4,10 +4,14 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from koordpolicy.model.quantity import Notation, Quantity
+
 _INDENT: Final = "    "
 _SETTLED: Final = frozenset({"equal", "remembered"})
 _WIDTH: Final = 80
 _LEAST: Final = 40
+_MANY: Final = 10 << 20
+"""Bytes from which on nobody wants to know them all."""
 
 
 class NotARecord(ValueError):
@@ -38,7 +42,7 @@ def explanation_text(record: Mapping[str, Any], width: int = _WIDTH) -> str:
     ]
     use = record["usage"]
     if use:
-        lines.append(f"uses {use.get('cpu', '?')}m CPU, {use.get('memory', '?')} bytes of memory")
+        lines.append(f"uses {use.get('cpu', '?')}m CPU, {_memory(use.get('memory'))} memory")
     if not record["files"]:
         lines += ["", "no kernel file is under policy now"]
     for group, files in _by_group(record["files"]).items():
@@ -53,6 +57,13 @@ def explanation_text(record: Mapping[str, Any], width: int = _WIDTH) -> str:
         if said:
             lines += ["", title, *(line for one in said for line in _wrapped(str(one), width, "  "))]
     return "\n".join(lines)
+
+
+def _memory(used: object) -> str:
+    """Bytes as people read them: in Mi where there are many."""
+    if not isinstance(used, int):
+        return "?" if used is None else str(used)
+    return str(Quantity.of(used if used < _MANY else used >> 20 << 20, Notation.BINARY))
 
 
 def _by_group(files: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:

@@ -65,6 +65,8 @@ _WRITES: Final = 1000
 _LOOK: Final = 0.1
 _PATIENCE: Final = 60.0
 """Seconds that a single round waits for policies and the node."""
+_TOLD: Final = 10.0
+"""Seconds of waiting for them after which that is told, once more when the patience is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,15 +175,22 @@ def _explained(node: NodeAgent) -> Mapping[str, Any] | None:
 
 async def _begin(node: NodeAgent, component: RunningComponent, agent: AgentSettings) -> None:
     """Wait for policies and the node: as long as it takes, or, for one round, a while. Raises `CannotStart`."""
+    why, beginning = "", asyncio.create_task(node.begin())
     try:
-        async with asyncio.timeout(_PATIENCE if agent.once else None):
-            await node.begin()
-    except TimeoutError:
-        if not component.live.ready.is_set():
-            what = "; ".join(component.process.readiness.missing.values()) or "no revision is active yet"
-        else:
-            what = f"node {agent.node} is not known to the API server, or no policy can be decided for it"
-        raise CannotStart(f"one round of everything waits {_PATIENCE:.0f} s at most: {what}") from None
+        for wait in (_TOLD, _PATIENCE - _TOLD):
+            await asyncio.wait((beginning,), timeout=wait)
+            if beginning.done():
+                break
+            if component.live.ready.is_set():
+                why = f"the API server knows no node {agent.node}, or no policy can be decided for it"
+            else:
+                why = "; ".join(component.process.readiness.missing.values()) or "no revision is active yet"
+            LOG.warning("the agent does nothing yet: %s", why)
+        if agent.once and not beginning.done():
+            raise CannotStart(f"one round of everything waits {_PATIENCE:.0f} s at most: {why}")
+        await beginning
+    finally:
+        beginning.cancel()
 
 
 async def _once(node: NodeAgent, agent: AgentSettings) -> None:

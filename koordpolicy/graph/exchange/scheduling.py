@@ -33,7 +33,11 @@ NOT_YET: Final = frozenset({"NodeNUMAResource", "SchedulingHint"})
 """Plugins of koord-scheduler that koordpolicy's does not have."""
 WHOLE: Final = frozenset({"Coscheduling", "ElasticQuota", "Reservation", "DeviceShare"})
 """Plugins that are one filter here with all that they do elsewhere: they are on where any extension point names them."""
-OWN_KINDS: Final = {"Coscheduling": "GangScheduling", "ElasticQuota": "QuotaTree", "DeviceShare": "DeviceSharing"}
+OWN_KINDS: Final = {
+    "Coscheduling": "GangScheduling",
+    "ElasticQuota": "QuotaTree",
+    "DeviceShare": "DeviceSharing",
+}
 """Plugins whose arguments are fields of a kind, which are not imported."""
 _EVERYWHERE: Final = frozenset({"SchedulingGates", "PrioritySort", "DefaultBinder", "DefaultPreBind"})
 """Plugins whose part every profile of koordpolicy has."""

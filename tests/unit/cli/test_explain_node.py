@@ -53,7 +53,7 @@ RECORD: dict[str, Any] = {
 }
 PAGE = """\
 node node-1, 3 pods, policies abc
-uses 1200m CPU, 4096 bytes of memory
+uses 1200m CPU, 4Ki memory
 
 the node
   /proc/sys/vm/min_free_kbytes = 67584
