@@ -183,7 +183,6 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
                 "would be.",
                 filters=True,
                 scores=True,
-                checks_room=True,
                 parameters=MappingProxyType(
                     {
                         "strategy": "`LeastAllocated` or `MostAllocated`.",

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.devices import read_devices
 from koordpolicy.model.pod_devices import read_shares, shares_text
@@ -19,6 +20,8 @@ from koordpolicy.model.protocol import (
     GPU_PARTITION_SPEC,
 )
 from koordpolicy.scheduler.plugins.devices.claim import write
+from koordpolicy.scheduler.plugins.devices.filters import devices_free
+from koordpolicy.scheduler.plugins.parameters import Parameters
 from tests.unit.scheduler.world import PROFILE, World, pod
 from tests.vectors.policies import document, graph
 
@@ -256,3 +259,12 @@ def test_a_text_of_shares_reads_back() -> None:
             RATIO: "100",
         },
     }
+
+
+def test_a_pod_that_asks_for_no_devices_is_refused_nowhere_whoever_asks() -> None:
+    scheduler = Pool(2).scheduler
+    nodes = NodeView(scheduler.cache.table, None, scheduler.cache.state)
+    cycle = scheduler.framework.cycle(scheduler.framework.view(pod("plain")))
+    said = devices_free(cycle.view, nodes, Parameters({}))
+    assert said.refused.shape == (1, 1)
+    assert not said.refused.any()

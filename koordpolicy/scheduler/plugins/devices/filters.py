@@ -22,7 +22,7 @@ from koordpolicy.model.pod_devices import KEYS, NO_WISHES, DeviceWishes, read_wi
 from koordpolicy.scheduler.plugins.base import RefusedNodes, Said, request_of
 from koordpolicy.scheduler.plugins.devices.allocation import allocate, honors, insufficient
 from koordpolicy.scheduler.plugins.parameters import Parameters, text, weights
-from koordpolicy.scheduler.plugins.verdicts import Verdicts
+from koordpolicy.scheduler.plugins.verdicts import Verdicts, refuses_none
 
 _STRATEGY: Final = FillStrategy.LEAST_ALLOCATED
 
@@ -43,9 +43,8 @@ def devices_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable |
 
 
 def _needs(pod: PodView, cards: DeviceCards) -> Mapping[str, DeviceNeed]:
-    """What a pod asks for. Raises DeviceRequestError."""
-    assert cards.policy is not None
-    return cards.policy.needs(request_of(pod))
+    """What a pod asks for, of what is dealt out. Raises DeviceRequestError."""
+    return {} if cards.policy is None else cards.policy.needs(request_of(pod))
 
 
 def devices_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:
@@ -56,6 +55,8 @@ def devices_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verd
     except DeviceRequestError as error:
         everywhere = np.ones((1, nodes.count), np.bool_)
         return Verdicts((str(error),), everywhere, everywhere[0])
+    if not needs:
+        return refuses_none(("devices",), nodes.count)  # whoever measures filters asks of any pod
     wishes = read_wishes(pod.pod.annotations)
     listed = nodes.some(cards.listed())
     found = _Refused(nodes.count)
