@@ -156,6 +156,11 @@ class DeviceCards:
                 self._count(claim, -1)
 
     @property
+    def known(self) -> bool:
+        """Whether an object says of any node what it has, or a pod has something: without, kubelets deal devices out."""
+        return bool(self._nodes)
+
+    @property
     def dealt(self) -> bool:
         """Whether any pod has anything."""
         return bool(self._claims)

@@ -29,8 +29,10 @@ _STRATEGY: Final = FillStrategy.LEAST_ALLOCATED
 
 def asks_for_devices(pod: PodView, state: ClusterState) -> bool:
     """Whether a pod asks for devices that the scheduler deals out."""
-    policy = state.cards.policy
-    return policy is not None and not policy.names.isdisjoint(request_of(pod))
+    cards = state.cards
+    if not cards.known:
+        return False  # asked several times of every pod
+    return cards.policy is not None and not cards.policy.names.isdisjoint(request_of(pod))
 
 
 def devices_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
