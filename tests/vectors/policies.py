@@ -32,11 +32,12 @@ def graph(*documents: Mapping[str, Any]) -> RuleGraph:
 def graph_with_line(file: str, old: str, new: str) -> RuleGraph:
     """The graph of the built-in pack with one line of one file changed.
 
-    `file` is the path within `policies/`; `old` and `new` are texts within the line, `old` stands there once.
+    `file` is the path within `policies/`; `old` and `new` are texts that hold the line, `old` stands there once.
     """
     (path,) = [one for one in PACK.files if one.endswith(f"/policies/{file}")]
     assert PACK.files[path].count(old) == 1, f"`{old}` does not stand exactly once in {file}"
-    assert "\n" not in old + new, "one line"
+    changed = [one != other for one, other in zip(old.split("\n"), new.split("\n"), strict=True)]
+    assert sum(changed) == 1, "one line"
     files = {**PACK.files, path: PACK.files[path].replace(old, new)}
     compilation = Compiler().compile(Layer(PACK.name, files))
     assert compilation.graph is not None, [

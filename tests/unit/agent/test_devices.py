@@ -334,7 +334,9 @@ def test_the_object_is_what_others_read_and_what_is_others_stays(tmp_path: Path)
     said = device_object(OBJECT, told, None, NOW)
     jsonschema.validate(said, crd())
     assert [one.type for one in read_devices(said).devices] == ["gpu", "rdma", "rdma", "rdma"]
-    assert read_devices(said).devices[1] == Device("rdma", True, {"koordinator.sh/rdma": 100}, {})
+    assert read_devices(said).devices[1] == Device(
+        "rdma", True, {"koordinator.sh/rdma": 100}, id="0000:18:00.0", numa=1, pcie="pci0000:17"
+    )
     labels = said["metadata"]["labels"]
     assert labels == {
         "node.koordinator.sh/gpu-vendor": "huawei",

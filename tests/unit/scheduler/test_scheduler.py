@@ -243,7 +243,11 @@ def test_the_cluster_is_a_fact() -> None:
 
 LINES = [
     pytest.param("value: {cpu: 65%, memory: 95%}", "value: {cpu: 70%, memory: 95%}", id="a threshold"),
-    pytest.param("value: LeastAllocated", "value: MostAllocated", id="a strategy"),
+    pytest.param(
+        'value: LeastAllocated\n      description: "`LeastAllocated`, `',
+        'value: MostAllocated\n      description: "`LeastAllocated`, `',
+        id="a strategy",
+    ),
     pytest.param("value: {cpu: 85%, memory: 70%}", "value: {cpu: 1%, memory: 1%}", id="an estimate"),
 ]
 

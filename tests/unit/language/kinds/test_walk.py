@@ -178,7 +178,7 @@ _ONLY_IN_SLOTS = {
     },
     "QuotaProfile": {"node", "resource"},
     "ProfileReconciliation": {"colocationProfile"},
-    "DeviceSharing": {"container"},
+    "DeviceSharing": {"container", "device"},
     "Recommendation": {"pod", "container"},
 }
 """Roots that only some slots of a kind have, since there is such a record at their decision points alone."""
