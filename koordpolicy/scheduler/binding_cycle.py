@@ -29,13 +29,14 @@ SLICE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class BindingSite:
-    """What binding cycles need of their scheduler: its clock (nanoseconds since 1970), and who hears of events and deals with a
-    pod after an error.
+    """What binding cycles need of their scheduler: its clock (nanoseconds since 1970), who hears of events, who deals with a
+    pod after an error, and who hears of one that is kept before a gate.
     """
 
     clock: Callable[[], int]
     happened: Callable[[Event, str], None]
     failed: Callable[[PodView, Exception], PodDecision]
+    gated: Callable[[PodKey], None]
 
 
 class BindingCycles:
@@ -91,6 +92,7 @@ class BindingCycles:
         if refused is None:
             return False
         self._gated[key] = refused
+        self._site.gated(key)
         if refused != before:
             nodes, why = len(self._framework.cache), f"{refused.filter}: {refused.reason}"
             found = PodDecision(

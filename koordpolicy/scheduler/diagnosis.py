@@ -2,7 +2,7 @@
 
 Two things. Whether what refuses a pod is still what its condition says: hints bring back only pods that an event
 can help, so that a pod which lacks two things goes on telling of both after one of them is mended. Such a pod is
-tried again, as if something had helped it. And what would help (`advice`), which takes hundreds of evaluations of all
+tried again, as if something had helped it, and one that is kept before a gate is asked about there again. And what would help (`advice`), which takes hundreds of evaluations of all
 nodes: equal pods share it.
 
 All of it is done in pieces, none of them longer than an evaluation of all nodes, for as long as the caller likes.
@@ -166,16 +166,24 @@ class WaitlistDiagnosis:
         if not self.limits.share:
             return decision
         key, before = decision.pod, self._waitlist.last.get(decision.pod)
-        if len(self._seen) > 2 * len(self._waitlist.pods) + _KINDS:
-            self._forget_the_gone()
-        self._seen[key] = self._clock()
-        self._seen.move_to_end(key)
+        self._see(key)
         if not self.limits.advice or not _can_be_advised(decision):
             return decision
         self._wanting.setdefault(key, 0)
         if before is not None and _reasons(before.refusals) == _reasons(decision.refusals):
             return replace(decision, advice=before.advice)
         return decision
+
+    def gated(self, key: PodKey) -> None:
+        """A pod is kept before a gate just now, and is told why."""
+        if self.limits.share:
+            self._see(key)
+
+    def _see(self, key: PodKey) -> None:
+        if len(self._seen) > 2 * len(self._waitlist.pods) + _KINDS:
+            self._forget_the_gone()
+        self._seen[key] = self._clock()
+        self._seen.move_to_end(key)
 
     @property
     def waiting(self) -> int:
@@ -248,6 +256,12 @@ class WaitlistDiagnosis:
             _, decision = self._decided(self._cycle(self._waitlist.pods[key]))
             if decision.placed or decision.problem or decision.refusals != last.refusals:
                 self._reconsider(key)
+                return
+        elif self._waitlist.is_gated(key):
+            self._waitlist.enter(self._waitlist.pods[key])
+            if self._waitlist.last.get(key) is not last or not self._waitlist.is_gated(key):
+                self._allowance.spend()
+                self._again = True  # the gate is open, or has another reason, which is told
                 return
         self._seen[key] = self._clock()
         shown = self._waitlist.pods[key].pod.condition(CONDITION_SCHEDULED)

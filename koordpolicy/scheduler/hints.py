@@ -3,7 +3,7 @@
 A hint may say yes in vain, and costs an attempt then. It must never say no to a pod that would pass.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,12 +14,15 @@ from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import PodKey
+from koordpolicy.model.reading import ObjectError
 from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.post_filters import PostFilters
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.step import Step
 
 Helps = Callable[[PodKey], bool]
+
+Company: TypeAlias = Callable[[PodView], Sequence[PodView]]
 
 RecordsOf: TypeAlias = Callable[[Record, str], Mapping[str, Any]]
 """The records of a decision about a pod with these facts in this namespace."""
@@ -32,6 +35,10 @@ _GONE: Final = 1024
 """Pods that wait no more and are still known, at most, beside twice as many as wait."""
 
 
+def _nobody(_view: PodView) -> Sequence[PodView]:
+    return ()
+
+
 def differing(before: Mapping[str, object], after: Mapping[str, object]) -> frozenset[str]:
     """The facts of a row that are others now."""
     return frozenset(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
@@ -40,7 +47,8 @@ def differing(before: Mapping[str, object], after: Mapping[str, object]) -> froz
 class _Hindered(NamedTuple):
     """What hints need to know of a pod that was refused. It holds as long as view and decision are the pod's last ones.
 
-    `beyond` says that one of the refusing filters looks beyond nodes; `wanted` is what has to be free, as far as that is known.
+    `beyond` says that one of the refusing filters looks beyond nodes; `wanted` is what has to be free, as far as that is known,
+    `others` the same of each pod that goes with it and wants something else. `mixed` says that some of those go elsewhere.
     """
 
     view: PodView
@@ -49,17 +57,34 @@ class _Hindered(NamedTuple):
     beyond: bool
     wanted: Mapping[str, int]
     records: Mapping[str, Any]
+    others: tuple[Mapping[str, int], ...] = ()
+    mixed: bool = False
+
+    def fits(self, free: Mapping[str, int]) -> bool:
+        """Whether so much is enough for it, or for one of those that go with it.
+
+        Where one of these has another place to go to, the place that it had may be enough for the pod itself.
+        """
+        return _fits(self.wanted, free) or any(_fits(wanted, free) for wanted in self.others)
 
 
 class Hints:
-    """The hints of a profile about pods that wait."""
+    """The hints of a profile about pods that wait. `company` gives the pods without a node that go with one or not at all."""
 
-    __slots__ = ("_cache", "_fixed", "_known", "_post_filters", "_profile", "_reads", "_records", "_room")
+    __slots__ = (
+        "_cache", "_company", "_fixed", "_known", "_post_filters", "_profile", "_reads", "_records", "_room",
+    )  # fmt: skip
 
     def __init__(
-        self, profile: Profile, cache: ClusterCache, post_filters: PostFilters, records: RecordsOf
+        self,
+        profile: Profile,
+        cache: ClusterCache,
+        post_filters: PostFilters,
+        records: RecordsOf,
+        company: Company = _nobody,
     ) -> None:
         self._cache = cache
+        self._company = company
         self._profile = profile
         self._post_filters = post_filters
         self._records = records
@@ -103,14 +128,11 @@ class Hints:
             known, view = self._known.get(key), pods[key]
             if known is None or known.decision is not decision or known.view is not view:
                 known = self._known[key] = self._hindered(view, decision)
-            if event is Event.NODE_CHANGED and not self._undoes(known.refusing, changed):
+            if event is Event.NODE_CHANGED and not (known.mixed or self._undoes(known.refusing, changed)):
                 return False
-            if free is None or event is Event.POD_PLACED or known.beyond:
+            if free is None or event is Event.POD_PLACED or known.beyond or known.fits(free):
                 return True
-            for resource, amount in known.wanted.items():
-                if amount > free.get(resource, 0):
-                    return event not in _EMPTY and self._can_be_freed(known, str(node), free)
-            return True
+            return event not in _EMPTY and self._can_be_freed(known, str(node), free)
 
         return helps
 
@@ -118,7 +140,13 @@ class Hints:
         refusing = frozenset(refusals.filter for refusals in decision.refusals)
         beyond = _any_beyond([step for step in self._profile.filters if step.name in refusing])
         records = self._records(view.facts, view.pod.namespace)
-        return _Hindered(view, decision, refusing, beyond, self._wanted(view), records)
+        wanted, company = self._wanted(view), self._company(view)
+        others: list[Mapping[str, int]] = []
+        for one in company:
+            if (its := self._wanted(one)) != wanted and its not in others:
+                others.append(its)
+        mixed = any(_goes_elsewhere(one, view) for one in company)
+        return _Hindered(view, decision, refusing, beyond, wanted, records, tuple(others), mixed)
 
     def _undoes(self, refusing: frozenset[str], changed: Collection[str] | None) -> bool:
         """Whether one of the filters reads something that changed; None where it is not known what."""
@@ -171,6 +199,18 @@ def _free(row: Mapping[str, object], *, empty: bool) -> Mapping[str, int]:
     assert isinstance(has, Mapping)
     assert isinstance(used, Mapping)
     return dict(has) if empty else {name: amount - used.get(name, 0) for name, amount in has.items()}
+
+
+def _fits(wanted: Mapping[str, int], free: Mapping[str, int]) -> bool:
+    return all(amount <= free.get(resource, 0) for resource, amount in wanted.items())
+
+
+def _goes_elsewhere(one: PodView, other: PodView) -> bool:
+    """Whether two pods do not say the same of nodes."""
+    try:
+        return one.placement != other.placement
+    except ObjectError:
+        return True
 
 
 def _counts_room(step: Step) -> bool:

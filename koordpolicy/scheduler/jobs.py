@@ -3,7 +3,7 @@
 Where a profile has no such plugin, nothing of this is asked.
 """
 
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from functools import partial
 from typing import Any
 
@@ -117,6 +117,10 @@ class JobPlugins:
     def together(self, view: PodView) -> bool:
         """Whether a pod goes with others or not at all, so that nobody is displaced for it alone."""
         return any(jobs.together(state, view) for _, jobs, state in self._steps)
+
+    def company(self, view: PodView) -> Sequence[PodView]:
+        """The pods without a node that go with one or not at all."""
+        return [one for _, jobs, state in self._steps for one in jobs.company(state, view)]
 
     def annotations(self, key: PodKey) -> Mapping[str, str]:
         """What is written into the annotations of a pod when it is bound."""

@@ -94,7 +94,8 @@ class Scheduler:
         self._undo_log = UndoLog()
         self.ledger: Final = Ledger(self._undo_log)
         """What is promised and reserved. To be read by others; written here alone."""
-        site = BindingSite(clock, self._happened, self._undo)
+        gated = (lambda key: self.diagnosis.gated(key)) if diagnosing else (lambda _key: None)
+        site = BindingSite(clock, self._happened, self._undo, gated)
         self._binding = BindingCycles(self.ledger, self._waitlist, site)
         room = self._job_room = JobsRoom(self._binding, self.ledger, self._waitlist, lambda: self.cache)
         self._came, self._went = room.came, room.went
@@ -117,7 +118,8 @@ class Scheduler:
         self.profile, self.cache = framework.profile, framework.cache
         state.quotas.know(self._clock, self.cache.pods, self._waitlist.pods.values)
         self.profile.keep(state, graph)
-        hints = Hints(self.profile, self.cache, framework.post_filters, framework.records)
+        company = self._binding.jobs.company
+        hints = Hints(self.profile, self.cache, framework.post_filters, framework.records, company)
         self._waitlist.begin(self.profile, hints, framework.records)
         self._binding.begin(framework)
         self._beside = self._useless = None

@@ -102,6 +102,10 @@ class Waitlist:
         """Whether a pod waits for something to happen, rather than for its turn or the end of its back-off."""
         return self._queue.rests(key)
 
+    def is_gated(self, key: PodKey) -> bool:
+        """Whether a pod waits outside the queue: a gate keeps it there, of its own or of a plugin."""
+        return key in self.pods and key not in self._queue
+
     def leave(self, key: PodKey, *, keeping_attempts: bool = False) -> None:
         """A pod does not wait any more."""
         self._queue.remove(key)

@@ -212,7 +212,7 @@ class Jobs:
     that an object has changed that jobs are declared by, `renewed` that a revision begins to decide. `open` says whether there may be anybody whom `next` names. `next` says who is tried before the queue's first: of those that may be
     tried, whether or not they back off, or of those that are due; `begin` why a pod is not tried now that has its turn; `failed` hears
     why one found no node. `at_once` says whether those that are next are decided on in the same step, `together` whether a pod goes
-    with others or not at all; of one that does, and found no node, `make_room` says who goes for all of them (None: nothing is to be said). `annotations` are written with the binding of one.
+    with others or not at all, `company` which pods without a node these are; of one that does, and found no node, `make_room` says who goes for all of them (None: nothing is to be said). `annotations` are written with the binding of one.
     """
 
     came: Callable[[Any, PodView, str], None]
@@ -225,6 +225,7 @@ class Jobs:
     failed: Callable[[Any, PodView, PodDecision], None]
     at_once: Callable[[Any], bool]
     together: Callable[[Any, PodView], bool]
+    company: Callable[[Any, PodView], Sequence[PodView]]
     make_room: Callable[[Any, PodView], JobRoom | None]
     annotations: Callable[[Any, PodKey], Mapping[str, str]]
 

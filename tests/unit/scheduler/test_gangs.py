@@ -106,6 +106,9 @@ def test_gangs(case: dict[str, Any]) -> None:
             world.group(name, said)
         for name, cpu in step.get("node", {}).items():
             world.scheduler.set_node(node(name, {"allocatable": {"cpu": str(cpu), "memory": "100Gi"}}))
+        for name, labels in step.get("label", {}).items():
+            given = {"allocatable": {"cpu": str(case["nodes"][name]), "memory": "100Gi"}, "labels": labels}
+            world.scheduler.set_node(node(name, given))
         for name, said in step.get("come", {}).items():
             world.come(name, said)
         world.pass_time(step.get("seconds", 1))

@@ -21,7 +21,7 @@ from koordpolicy.model.protocol import (
 )
 from koordpolicy.model.quota import read_quota
 from koordpolicy.scheduler.scheduler import Scheduler
-from tests.unit.scheduler.world import World, pod
+from tests.unit.scheduler.world import World, pod, policies
 from tests.vectors.policies import document, graph
 
 Given = Mapping[str, Any]
@@ -67,8 +67,8 @@ def of(team: str, cpu: str = "1", **more: Any) -> Given:
 class Cluster(World):
     """Two nodes with ten cores each."""
 
-    def __init__(self, compiled: RuleGraph | None = None) -> None:
-        super().__init__(compiled)
+    def __init__(self, compiled: RuleGraph | None = None, **options: Any) -> None:
+        super().__init__(compiled, **options)
         self.build({"nodes": {"n0": {}, "n1": {}}})
 
     @property
@@ -117,6 +117,31 @@ def test_a_pod_waits_until_its_quota_has_room() -> None:
     quota(world.scheduler, "team", min="1", max="4")
     assert world.decided() != {}
     assert world.used("team") == 3000
+
+
+def test_what_is_told_of_a_pod_that_waits_for_its_quota_is_renewed() -> None:
+    world = Cluster(policies({"diagnosis": {"renewAfter": "15s"}}), diagnosing=True)
+    quota(world.scheduler, "team", min="4", max="4")
+    assert world.place("a", of("team", "3")).placed
+    world.submit("b", of("team", "4"))
+    world.submit("c", of("team", "4"))
+    assert world.decided()["b"] == "ElasticQuota: team: 3 of 4 cpu in use, 4 more requested"
+    world.submit("d", of("team", "1"))
+    assert world.decided()["d"] in ("n0", "n1")
+    world.diagnose()
+    assert world.decided() == {}, "it was told just now"
+    world.pass_time(20)
+    world.diagnose()
+    assert world.decided() == dict.fromkeys("bc", "ElasticQuota: team: 4 of 4 cpu in use, 4 more requested")
+    world.pass_time(20)
+    for decision in world.diagnose():
+        assert "4 of 4 cpu" in decision.message, "what stands in no condition is told once more"
+    assert world.decided() == {}, "nothing is new"
+    for name in "ad":
+        world.scheduler.remove_pod(("default", name))
+    found = world.decided()
+    assert found["b"] in ("n0", "n1"), "who came first is first, however often it was asked about"
+    assert "c" not in found
 
 
 def test_what_a_team_does_not_ask_for_is_lent_and_comes_back() -> None:

@@ -31,6 +31,7 @@ COSCHEDULING: Final = Plugin(
         failed=Gangs.failed,
         at_once=Gangs.at_once,
         together=Gangs.together,
+        company=Gangs.company,
         make_room=Gangs.make_room,
         annotations=Gangs.annotations,
     ),

@@ -127,6 +127,7 @@ class Gangs:
         if gang is None:
             return
         stood = self.book.group_of(gang).representative == key
+        fewer = key not in gang.bound and gang.id in self._failed
         if gang.id in self._by_object:
             self.changed[gang.id] = None
             if key in gang.bound:
@@ -145,7 +146,8 @@ class Gangs:
             self.book.remove_gang(gang.id)
             self._said.pop(gang.id, None)
         self._look(gang)
-        if stood:
+        if stood or (fewer and not self.book.lacking(gang)):
+            # Who is gone may be the one that found no node, for whom alone something could have happened.
             self._ask_again(self.book.pending_with(gang))
 
     def heard(self) -> None:
@@ -341,6 +343,18 @@ class Gangs:
         """Whether a pod goes with others or not at all."""
         gang = self.book.gang_of(view.pod.key)
         return gang is not None and not self._free(gang)
+
+    def company(self, view: PodView) -> list[PodView]:
+        """The pods without a node that go with one or not at all."""
+        gang = self.book.gang_of(view.pod.key)
+        if gang is None or self._free(gang):
+            return []
+        return [
+            self._views[pod]
+            for one in self.book.together(gang)
+            for pod in one.pods
+            if pod != view.pod.key and pod in self._views
+        ]
 
     def _free(self, gang: Gang) -> bool:
         return gang.parameters is not None and self._decisions.free(gang, self.book.group_of(gang))

@@ -37,16 +37,23 @@ class QuotaGate:
     def gate(self, view: PodView, _parameters: Parameters) -> Refusal | None:
         """Why a pod is to wait: it is not within its quota, and has nobody there whom it could make go."""
         quotas, key = self._quotas, view.pod.key
-        self._forget(key)
         member = quotas.member_of(view) if quotas.active else None
-        if member is None:
-            return None
-        found = quotas.excess(member)
-        if found is None or (found.stage != NON_PREEMPTIBLE and _may_preempt(quotas, member)):
+        found = None if member is None else quotas.excess(member)
+        if (
+            member is None
+            or found is None
+            or (found.stage != NON_PREEMPTIBLE and _may_preempt(quotas, member))
+        ):
+            self._forget(key)
             return None
         kind = (-view.priority, member.reserved, tuple(sorted(member.request.items())))
-        self._waiting.setdefault(member.quota, {}).setdefault(kind, {})[key] = None
-        self._places[key] = member.quota, kind
+        place = member.quota, kind
+        if (
+            self._places.get(key) != place
+        ):  # one that is only asked about again keeps its place among equal ones
+            self._forget(key)
+            self._waiting.setdefault(member.quota, {}).setdefault(kind, {})[key] = None
+            self._places[key] = place
         return Refusal(why(quotas, member, found))
 
     def settle(self) -> None:
