@@ -29,14 +29,13 @@ SLICE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class BindingSite:
-    """What binding cycles need of their scheduler: its clock (nanoseconds since 1970), who hears of events, who deals with a
-    pod after an error, and who hears of one that is kept before a gate.
+    """What binding cycles need of their scheduler: its clock (nanoseconds since 1970), and who hears of events and deals with a
+    pod after an error.
     """
 
     clock: Callable[[], int]
     happened: Callable[[Event, str], None]
     failed: Callable[[PodView, Exception], PodDecision]
-    gated: Callable[[PodKey], None]
 
 
 class BindingCycles:
@@ -59,6 +58,8 @@ class BindingCycles:
         """What is to be told of such pods yet: not of one whose gate opens before."""
         self.on_news: Callable[[], None] = lambda: None
         """Hears when a pod may be due for a reason other than an event."""
+        self.on_gated: Callable[[PodKey], None] = lambda _key: None
+        """Hears of a pod that is kept before a gate, for a reason that may be another one some time later."""
         self.jobs: Final = self._reservations.jobs
         """The plugins that look after pods that go together."""
 
@@ -92,7 +93,7 @@ class BindingCycles:
         if refused is None:
             return False
         self._gated[key] = refused
-        self._site.gated(key)
+        self.on_gated(key)
         if refused != before:
             nodes, why = len(self._framework.cache), f"{refused.filter}: {refused.reason}"
             found = PodDecision(

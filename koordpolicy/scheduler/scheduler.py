@@ -41,7 +41,7 @@ from koordpolicy.scheduler.job_room import JobsRoom
 from koordpolicy.scheduler.ledger import Ledger, Stage
 from koordpolicy.scheduler.plugins.gang.gangs import Gangs
 from koordpolicy.scheduler.role import ALONE, Role
-from koordpolicy.scheduler.select_host import Draw, HostSelection
+from koordpolicy.scheduler.select_host import Draw, HostSelection, first_of
 from koordpolicy.scheduler.waitlist import Waitlist
 
 LOG: Final = logging.getLogger(__name__)
@@ -56,11 +56,6 @@ Ahead = tuple[RuleGraph, Callable[[str, Mapping[str, str]], bool]]
 
 OnDecided = Callable[[Cycle, Evaluation | None, NodeTable, PodDecision], None]
 """Told of a decision with what it was made of; None where the cycle itself failed."""
-
-
-def first_of(_count: int) -> int:
-    """The draw that always takes the first: for tests and for runs that must not differ."""
-    return 0
 
 
 class Scheduler:
@@ -94,8 +89,7 @@ class Scheduler:
         self._undo_log = UndoLog()
         self.ledger: Final = Ledger(self._undo_log)
         """What is promised and reserved. To be read by others; written here alone."""
-        gated = (lambda key: self.diagnosis.gated(key)) if diagnosing else (lambda _key: None)
-        site = BindingSite(clock, self._happened, self._undo, gated)
+        site = BindingSite(clock, self._happened, self._undo)
         self._binding = BindingCycles(self.ledger, self._waitlist, site)
         room = self._job_room = JobsRoom(self._binding, self.ledger, self._waitlist, lambda: self.cache)
         self._came, self._went = room.came, room.went
@@ -130,6 +124,8 @@ class Scheduler:
             lambda view: self._framework_of(view.pod).cycle(view),
             lambda cycle: self._asked(cycle).decided(cycle, own if self._asked(cycle) is framework else others), self._binding.jobs.together,
         )  # fmt: skip
+        if self._diagnosing:
+            self._binding.on_gated = self.diagnosis.gated
 
     def _asked(self, cycle: Cycle) -> Framework:
         """Whose profile a cycle asks."""

@@ -30,6 +30,11 @@ Draw = Callable[[int], int]
 """Draws a number from 0 to n - 1."""
 
 
+def first_of(_count: int) -> int:
+    """The draw that always takes the first: for tests and for runs that must not differ."""
+    return 0
+
+
 @dataclass(slots=True)
 class HostSelection:
     """How a node is selected: how ties are broken, and what is explained.
