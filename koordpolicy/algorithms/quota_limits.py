@@ -9,6 +9,8 @@ from koordpolicy.model.reading import Amounts
 OWN: Final = "quota"
 NON_PREEMPTIBLE: Final = "non_preemptible"
 PARENT: Final = "parent"
+ABOVE_OTHERS: Final = "above_others"
+"""The quota has others below it, and so no pods of its own."""
 
 
 @dataclass(frozen=True, slots=True)

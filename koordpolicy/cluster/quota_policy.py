@@ -32,7 +32,7 @@ class KeptQuota:
     """A quota as policy has it kept: the id of its tree, its terms.
 
     `by_runtime` says whether its pods may have its runtime (else its max), `by_parents` whether they have to be within the quotas
-    above as well, `revoked` whether pods are evicted where they have more, `reported` whether its object is written.
+    above as well, `takes_pods` whether it may have any, `revoked` whether pods are evicted where they have more, `reported` whether its object is written.
     """
 
     quota: Quota
@@ -42,6 +42,7 @@ class KeptQuota:
     by_parents: bool = False
     revoked: bool = False
     reported: bool = False
+    takes_pods: bool = True
 
 
 class QuotaPolicy:
@@ -123,6 +124,7 @@ class QuotaPolicy:
             asked("scheduling.parents", otherwise=False),
             asked("revocation.enabled", otherwise=False),
             asked("reporting.enabled", otherwise=False),
+            not quota.is_parent or asked("scheduling.ofParents", otherwise=True),
         )
 
     def roots(self, view: PodView, namespace: Record, now: int) -> Mapping[str, Any]:
@@ -164,6 +166,16 @@ class QuotaPolicy:
         if overhead and self._overhead.value(roots) is False:
             return {name: number - overhead.get(name, 0) for name, number in request.items()}
         return request
+
+    @property
+    def creates_builtins(self) -> bool:
+        """Whether objects of the quotas that there always are are created where they are absent."""
+        return self.speaks and self.graph.about(KIND, "").value_or("builtin.created", False) is True
+
+    @property
+    def builtin_namespace(self) -> str:
+        """The namespace of these objects."""
+        return str(self.graph.about(KIND, "").value_or("builtin.namespace", "") or "default")
 
     def nanoseconds(self, field: str) -> int:
         """A duration of a revision."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
-from koordpolicy.algorithms.quota_limits import QuotaExcess, QuotaLimit, excess
+from koordpolicy.algorithms.quota_limits import ABOVE_OTHERS, QuotaExcess, QuotaLimit, excess
 from koordpolicy.algorithms.quota_sums import QuotaSums
 from koordpolicy.algorithms.quota_tree import QuotaTree
 from koordpolicy.cluster.pods import PodView
@@ -472,6 +472,8 @@ class Quotas:
         kept, sums = self._kept[member.quota], self.sums(member.quota)
         account = sums.get(member.quota)
         assert account is not None
+        if not kept.takes_pods:
+            return QuotaExcess(ABOVE_OTHERS, QuotaLimit(member.quota, account.used, NOTHING), ())
         asked = member.request if request is None else request
         going = self._preemptible(member.quota, without) if without is not None else NOTHING
         own = QuotaLimit(member.quota, _less(account.used, going), self.limit(member.quota))

@@ -1,5 +1,5 @@
-"""What the scheduler that leads does about quotas beside decisions: their figures are written into the objects, and pods of
-those that have had more than they may for too long are evicted.
+"""What the scheduler that leads does about quotas beside decisions: those that there always are get objects, figures are written
+into these, and pods of quotas that have had more than they may for too long are evicted.
 """
 
 import asyncio
@@ -29,6 +29,7 @@ from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.quota import Quota, amounts_text, embedded_amounts
 from koordpolicy.model.reading import NOTHING, Amounts, ObjectError
 from koordpolicy.model.time import NANOSECONDS
+from koordpolicy.scheduler.quota_objects import QuotaCreation
 from koordpolicy.scheduler.sortkeys import sort_key
 
 LOG: Final = logging.getLogger(__name__)
@@ -102,6 +103,10 @@ class QuotaUpkeep:
     now: Callable[[], int]
     failed: Callable[[str], None] = lambda place: None
     _timers: dict[str, OveruseTimer] = field(default_factory=dict)
+    _creation: QuotaCreation = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._creation = QuotaCreation(self.cluster, self.now)
 
     async def report(self) -> None:
         """Write figures, again and again until cancelled."""
@@ -116,8 +121,9 @@ class QuotaUpkeep:
             await self._guarded("quota revocation", self.revoke_once)
 
     async def report_once(self) -> None:
-        """Write what differs."""
+        """Create what is missing, and write what differs."""
         quotas = self.quotas()
+        await self._creation.create(quotas)
         for at, kept in enumerate(list(quotas) if quotas.active else ()):
             if at % _AT_ONCE == 0:
                 await asyncio.sleep(0)

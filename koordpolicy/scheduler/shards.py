@@ -11,7 +11,8 @@ Every shard knows all nodes and pods and asks all filters of all nodes; a filter
 others last. A pod that fits on theirs alone is passed on to the shard of the best of them, by an annotation of the
 same name with the way that it went: `0>2` is in the hands of shard 2. Where it fits nowhere, the shard in whose
 hands it is makes room on its own nodes if it can, or passes it on to one that could. No shard gets it twice in one
-round; at the end it goes home, and waits there for an event, on whatever node.
+round; at the end it goes home, and waits there for an event, on whatever node. Pods of gangs are not placed: nobody has all of
+them in his hands, and they are told so.
 
 A shard that is down leaves its nodes and pods alone until it, or a standby of it, is there again: nobody takes over
 what others may still be at work on. Each shard has a lease of its own. Change the number of shards with all stopped.
@@ -37,6 +38,7 @@ from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.plugins import Parameters, Plugin, Verdicts
 from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE
+from koordpolicy.scheduler.plugins.gang.elsewhere import GANGS_IN_SHARDS
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.step import Step
 
@@ -157,8 +159,10 @@ class Shard:
             reads=_FACTS,
             helped_by=NODES_COME_AND_CHANGE,
         )
-        # Nobody has all pods of a gang in his hands, so nobody keeps them together.
-        others = [one for one in profile.filters if one.plugin is None or one.plugin.jobs is None]
+        others = [
+            one if one.plugin is None or one.plugin.jobs is None else replace(one, plugin=GANGS_IN_SHARDS)
+            for one in profile.filters
+        ]
         return replace(profile, filters=(*others, step), node_facts=profile.node_facts | _FACTS)
 
     def lifted(self, cycle: Cycle, evaluation: Evaluation) -> tuple[Cycle, Evaluation]:

@@ -20,6 +20,12 @@ from koordpolicy.graph.exchange.arguments import (
 )
 from koordpolicy.graph.exchange.carriage import NotCarriedError
 from koordpolicy.graph.exchange.documents import API_VERSION, SOURCE, Imported, Taken
+from koordpolicy.graph.exchange.kind_arguments import (
+    KIND_ARGUMENTS,
+    KIND_OF,
+    TAKEN_KINDS,
+    KindDocuments,
+)
 from koordpolicy.graph.graph import Item, RuleGraph
 from koordpolicy.model.scheduler_config import (
     KIND,
@@ -33,12 +39,6 @@ NOT_YET: Final = frozenset({"NodeNUMAResource", "SchedulingHint"})
 """Plugins of koord-scheduler that koordpolicy's does not have."""
 WHOLE: Final = frozenset({"Coscheduling", "ElasticQuota", "Reservation", "DeviceShare"})
 """Plugins that are one filter here with all that they do elsewhere: they are on where any extension point names them."""
-OWN_KINDS: Final = {
-    "Coscheduling": "GangScheduling",
-    "ElasticQuota": "QuotaTree",
-    "DeviceShare": "DeviceSharing",
-}
-"""Plugins whose arguments are fields of a kind, which are not imported."""
 _EVERYWHERE: Final = frozenset({"SchedulingGates", "PrioritySort", "DefaultBinder", "DefaultPreBind"})
 """Plugins whose part every profile of koordpolicy has."""
 PART_OF: Final = {"AmplifiedCPU": "NodeNUMAResource", "NetworkTopology": "Coscheduling"}
@@ -72,6 +72,7 @@ class _Draft:
     profile: SchedulerProfile
     target: str
     spec: dict[str, Any]
+    kinds: KindDocuments
     table: list[Taken] = field(default_factory=list)
 
     @property
@@ -119,15 +120,18 @@ def import_scheduler(obj: Mapping[str, Any], graph: RuleGraph) -> Imported:
     base = min(profiles, key=lambda unit: unit.layer, default=None)
     if base is None:
         return Imported(table=[Taken(KIND, reason=f"there is no profile `{PACKED}` to begin with")])
+    kinds = KindDocuments(KIND)
     for profile in config.profiles:
-        _import_profile(result, config, profile, graph, base.document.data["spec"])
+        _import_profile(result, config, profile, graph, base.document.data["spec"], kinds)
+    result.documents.extend(kinds.documents())
     return result
 
 
 def _import_profile(
-    result: Imported, config: SchedulerConfig, profile: SchedulerProfile, graph: RuleGraph, base: Any
-) -> None:
-    draft = _Draft(profile, f"{PROFILE}/{profile.name}", _begun(profile.name, base))
+    result: Imported, config: SchedulerConfig, profile: SchedulerProfile, graph: RuleGraph, base: Any,
+    kinds: KindDocuments,
+) -> None:  # fmt: skip
+    draft = _Draft(profile, f"{PROFILE}/{profile.name}", _begun(profile.name, base), kinds)
     _waits(draft, config)
     _sort(draft)
     _filters(draft, graph.items(PROFILE, PACKED, "filters"))
@@ -231,14 +235,33 @@ def _parameters(draft: _Draft) -> None:
                 draft.left(place, "the plugin is not at work in the profile")
             elif plugin in NOT_YET:
                 draft.left(place, "koordpolicy's scheduler does not do that yet")
-            elif plugin in OWN_KINDS:
-                draft.left(place, f"the kind {OWN_KINDS[plugin]} has a field for what it says of that")
+            elif plugin in KIND_OF and plugin not in TAKEN_KINDS:
+                draft.left(place, f"the kind {KIND_OF[plugin]} has a field for what it says of that")
+            elif plugin in KIND_OF:
+                _said_by_kind(draft, plugin, path, place)
             elif plugin == SPREAD and path[0] == "defaultConstraints":
                 continue
             elif _at(arguments, path) not in SAYS_NOTHING.get((plugin, path[0]), ()):
                 draft.left(place, "nothing in policies says that")
     if SPREAD in working:
         _spread(draft)
+
+
+def _said_by_kind(draft: _Draft, plugin: str, path: tuple[str, ...], place: str) -> None:
+    """An argument that a kind of its own says."""
+    value, name = _at(draft.profile.arguments[plugin], path), ".".join(path)
+    if value is None:
+        return
+    known = KIND_ARGUMENTS.get((plugin, name))
+    if known is not None and known.needless:
+        draft.table.append(Taken(f"{draft.source}.{place}", reason=known.needless, keeps=True))
+        return
+    try:
+        decision = draft.kinds.take(plugin, name, value, draft.profile.name)
+    except NotCarriedError as error:
+        draft.left(place, str(error))
+    else:
+        draft.table.append(Taken(f"{draft.source}.{place}", decision))
 
 
 def _parameter(draft: _Draft, row: Argument) -> None:

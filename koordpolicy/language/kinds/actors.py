@@ -145,7 +145,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "quotas quotas[].name quotas[].enabled quotas[].parent quotas[].tree quotas[].min quotas[].max quotas[].weight "
             "quotas[].lends quotas[].namespaces sharing sharing.tree sharing.min sharing.max sharing.weight sharing.lends "
             "sharing.scales sharing.guarantees scheduling scheduling.enabled scheduling.overhead scheduling.terminating "
-            "scheduling.preemptible scheduling.limit scheduling.parents scheduling.preempts"
+            "scheduling.preemptible scheduling.limit scheduling.parents scheduling.preempts scheduling.ofParents"
         ),
     ),
     (
@@ -153,7 +153,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         _by(Part.SCHEDULER),
         (
             "revocation revocation.enabled revocation.after revocation.every revocation.spared revocation.order "
-            "reporting reporting.enabled reporting.every"
+            "reporting reporting.enabled reporting.every builtin builtin.created builtin.namespace builtin.retryAfter"
         ),
     ),
     (

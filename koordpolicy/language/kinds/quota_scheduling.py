@@ -207,6 +207,16 @@ class QuotaScheduling(PolicyModel):
             default=False,
         ),
     ] = None
+    of_parents: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether pods of a quota are placed that has others below it; where they are not, they wait.",
+            roots=_QUOTA,
+            components=_SCHEDULER,
+            default=True,
+        ),
+    ] = None
     preempts: Annotated[
         Value,
         Slot(
@@ -252,6 +262,35 @@ class QuotaRevocation(PolicyModel):
             roots=frozenset({"pod", "now"}),
             components=_SCHEDULER,
             many=True,
+        ),
+    ] = None
+
+
+class QuotaBuiltin(PolicyModel):
+    """The objects of the quotas that there always are: root, system and default."""
+
+    created: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether the scheduler creates those that are absent.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default=False,
+        ),
+    ] = None
+    namespace: Annotated[
+        Value,
+        Slot(STRING, "Their namespace.", roots=_NOWHERE, components=_SCHEDULER, default="koordinator-system"),
+    ] = None
+    retry_after: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How much time passes at least before that is tried again.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default="60s",
         ),
     ] = None
 

@@ -9,6 +9,7 @@ from koordpolicy.language.facts.table import Component
 from koordpolicy.language.kinds.base import PolicySpec
 from koordpolicy.language.kinds.fields import Given, PolicyModel
 from koordpolicy.language.kinds.quota_scheduling import (
+    QuotaBuiltin,
     QuotaItem,
     QuotaReporting,
     QuotaRevocation,
@@ -214,6 +215,8 @@ class QuotaTreeSpec(PolicySpec):
     """What is done about a quota that has more than it may."""
     reporting: Given[QuotaReporting] = None
     """What is written into the objects of quotas."""
+    builtin: Given[QuotaBuiltin] = None
+    """The objects of the quotas that there always are."""
 
 
 class QuotaProfileSpec(PolicySpec):

@@ -18,10 +18,11 @@ import numpy as np
 
 from koordpolicy.algorithms.columns import Mask
 from koordpolicy.model.pod import PodKey
-from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.evaluation import Evaluation, FirstRefusals
 from koordpolicy.scheduler.evaluation.refusals import reasons_of
 from koordpolicy.scheduler.extender.wire import MOST, ExtenderArgs, Going, Passed, PreemptionArgs
+from koordpolicy.scheduler.plugins.gang.elsewhere import EXTENDER, GANGS_IN_EXTENDER, GangsElsewhere
 from koordpolicy.scheduler.scheduler import Scheduler
 from koordpolicy.scheduler.select_host import weighted
 
@@ -33,9 +34,14 @@ class Extender:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
+        self._gangs = GangsElsewhere(EXTENDER)
 
     def filter(self, args: ExtenderArgs) -> Passed:
         """The nodes that no filter refuses; for each of the others, what the first filter says that does."""
+        cycle = self._scheduler.framework.cycle(args.pod)
+        alone = self._alone(cycle)
+        if alone is not None:
+            return Passed((), {}, dict.fromkeys(args.names, alone))
         cycle, evaluation, rows = self._about(args)
         failed: dict[str, str] = {name: UNKNOWN for name in args.names if name not in rows}
         unresolvable: dict[str, str] = {}
@@ -92,6 +98,22 @@ class Extender:
             else:
                 found[node] = going
         return found
+
+    def _alone(self, cycle: Cycle) -> str | None:
+        """Why a pod is placed nowhere: it is in a gang, which nobody keeps together. Raises CycleProblem."""
+        for step in cycle.profile.filters:
+            if step.plugin is not GANGS_IN_EXTENDER:
+                continue
+            try:
+                if not step.always and step.enabled.value(cycle.records) is False:
+                    return None
+            except Exception as problem:
+                raise CycleProblem.of(problem, step) from problem
+            framework = self._scheduler.framework
+            return self._gangs.refusal(
+                cycle.view, framework.graph, framework.cache.state, cycle.records["now"].ns
+            )
+        return None
 
     def _about(self, args: ExtenderArgs) -> tuple[Cycle, Evaluation, dict[str, int]]:
         """What is known of all nodes, and the rows of those that were asked for."""

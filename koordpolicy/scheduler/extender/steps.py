@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from koordpolicy.scheduler.plugins.gang.elsewhere import GANGS_IN_EXTENDER
 from koordpolicy.scheduler.profile import Profile, ProfileError
 from koordpolicy.scheduler.step import Step
 
@@ -44,12 +45,16 @@ def _restricted(profile: Profile, names: frozenset[str] | None) -> Profile:
 
 
 def _left(steps: Sequence[Step], names: frozenset[str] | None) -> tuple[Step, ...]:
-    return tuple(step for step in steps if (not _is_twin(step) if names is None else step.name in names))
+    kept = [step for step in steps if (not _is_twin(step) if names is None else step.name in names)]
+    # The extender says of pods of gangs that nobody keeps them together, whatever else it is asked.
+    gangs = [step for step in steps if step.plugin is not None and step.plugin.jobs is not None]
+    return tuple(
+        step if step not in gangs else replace(step, plugin=GANGS_IN_EXTENDER)
+        for step in steps
+        if step in kept or step in gangs
+    )
 
 
 def _is_twin(step: Step) -> bool:
-    """Whether kube-scheduler asks this one itself, or nobody asks it about nodes. With an expression of policy beside it, it is
-    another one.
-    """
-    plugin = step.plugin
-    return not step.expression and plugin is not None and (plugin.of_kubernetes or plugin.jobs is not None)
+    """Whether kube-scheduler asks this one itself. With an expression of policy beside it, it is another one."""
+    return not step.expression and step.plugin is not None and step.plugin.of_kubernetes

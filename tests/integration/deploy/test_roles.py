@@ -58,7 +58,7 @@ CASES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("patch", "podgroups.scheduling.sigs.k8s.io", "default", ("scheduler",)),
     ("update", "noderesourcetopologies.topology.node.k8s.io", "", ("agent",)),
     ("patch", "noderesourcetopologies.topology.node.k8s.io", "", ("manager",)),
-    ("create", "elasticquotas.scheduling.sigs.k8s.io", "default", ("manager",)),
+    ("create", "elasticquotas.scheduling.sigs.k8s.io", "default", ("scheduler", "manager")),
     ("delete", "elasticquotas.scheduling.sigs.k8s.io", "default", NONE),
     ("create", "priorityclasses.scheduling.k8s.io", "", ("manager",)),
     ("delete", "priorityclasses.scheduling.k8s.io", "", ("manager",)),

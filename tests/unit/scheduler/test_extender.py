@@ -60,7 +60,8 @@ def test_every_twin_is_a_plugin_and_koordinators_are_none() -> None:
     assert any(plugin.of_kubernetes for plugin in PLUGINS.values())
     profile = restricted_to(OWN)(profile_of(policies(), PROFILE))
     assert [step.name for step in profile.filters] == [
-        "ElasticQuota", "AmplifiedCPU", "Reservation", "DeviceShare", "LoadAwareScheduling", "NetworkTopology",
+        "ElasticQuota", "AmplifiedCPU", "Reservation", "DeviceShare", "Coscheduling", "LoadAwareScheduling",
+            "NetworkTopology",
     ]  # fmt: skip
     assert [step.name for step in profile.scores] == [
         "LoadAwareScheduling", "NodeResourcesFitPlus", "ScarceResourceAvoidance", "Reservation", "DeviceShare", "NetworkTopology",
@@ -70,6 +71,23 @@ def test_every_twin_is_a_plugin_and_koordinators_are_none() -> None:
 def test_steps_that_the_profile_has_not_are_told() -> None:
     with pytest.raises(ProfileError, match="no filter or score `Nonsense`"):
         restricted_to("LoadAwareScheduling,Nonsense")(profile_of(policies(), PROFILE))
+
+
+def test_pods_of_gangs_go_nowhere_unless_policy_has_them_placed_one_by_one() -> None:
+    ganged = pod("p", {"annotations": {"gang.scheduling.koordinator.sh/name": "g"}})
+    for steps in (OWN, "NodeResourcesFit"):
+        world = World(role=Role(restricted_to(steps)))
+        world.build({"nodes": {"a": {}}})
+        found = Extender(world.scheduler).filter(ExtenderArgs(ganged, ("a", "unknown")))
+        assert not found.names
+        assert not found.failed, "who goes does not help"
+        assert set(found.unresolvable) == {"a", "unknown"}
+        assert "gang default/g cannot be placed as a whole here" in found.unresolvable["a"]
+        assert Extender(world.scheduler).filter(ExtenderArgs(pod("q"), ("a",))).names == ("a",)
+    off = policies({"filters": [{"name": "Coscheduling", "enabled": False}]})
+    world = World(off, role=Role(restricted_to(OWN)))
+    world.build({"nodes": {"a": {}}})
+    assert Extender(world.scheduler).filter(ExtenderArgs(ganged, ("a",))).names == ("a",)
 
 
 def test_what_is_bound_through_it_counts_at_once_and_not_twice() -> None:

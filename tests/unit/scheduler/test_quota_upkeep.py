@@ -1,9 +1,20 @@
 """What the scheduler does about quotas beside decisions: figures in their objects, and evictions where too much is in use."""
 
+import asyncio
+
+from koordpolicy.kube import Object
 from koordpolicy.kube.memory import MemoryCluster, Store
+from koordpolicy.kube.resources import ELASTIC_QUOTAS, NAMESPACES
+from koordpolicy.model.protocol import (
+    DEFAULT_QUOTA,
+    QUOTA_IS_PARENT,
+    QUOTA_LENDS,
+    ROOT_QUOTA,
+    SYSTEM_QUOTA,
+)
 from koordpolicy.model.quota import read_quota
 from koordpolicy.scheduler.quota_upkeep import QuotaUpkeep, write_of
-from tests.unit.scheduler.test_quotas import Cluster, arguments, of, quota
+from tests.unit.scheduler.test_quotas import Cluster, arguments, of, quota, tree
 
 
 def upkeep(world: Cluster) -> QuotaUpkeep:
@@ -76,3 +87,47 @@ def test_nobody_is_evicted_unless_policy_says_so() -> None:
     assert going(kept) == []
     world.pass_time(1000)
     assert going(kept) == []
+
+
+def test_quotas_that_there_always_are_get_objects_where_these_are_absent() -> None:
+    asyncio.run(_create())
+
+
+async def _create() -> None:
+    given = {"quotaGroupNamespace": "quotas", "systemQuotaGroupMax": {"cpu": 2}}
+    world = Cluster(arguments(**given))
+    store = Store(lambda: 0.0)
+    cluster = MemoryCluster(store)
+    kept = QuotaUpkeep(lambda: world.quotas, cluster, lambda: world.now)
+    own: Object = {
+        "apiVersion": ELASTIC_QUOTAS.api_version, "kind": ELASTIC_QUOTAS.kind,
+        "metadata": {"name": DEFAULT_QUOTA, "namespace": "quotas"}, "spec": {"max": {"cpu": "7"}},
+    }  # fmt: skip
+    await kept.report_once()
+    assert not (await cluster.list(ELASTIC_QUOTAS)).items, "there is no such namespace yet"
+    await cluster.create(NAMESPACES, {"metadata": {"name": "quotas"}})
+    await cluster.create(ELASTIC_QUOTAS, own, namespace="quotas")
+    world.pass_time(61)
+    await kept.report_once()
+    there = {one["metadata"]["name"]: one for one in (await cluster.list(ELASTIC_QUOTAS)).items}
+    assert sorted(there) == sorted((DEFAULT_QUOTA, ROOT_QUOTA, SYSTEM_QUOTA))
+    assert there[DEFAULT_QUOTA]["spec"] == {"max": {"cpu": "7"}}, "what is there stays"
+    assert there[SYSTEM_QUOTA]["spec"] == {"max": {"cpu": "2"}}
+    assert there[ROOT_QUOTA]["metadata"]["labels"] == {QUOTA_IS_PARENT: "true", QUOTA_LENDS: "false"}
+    for one in there.values():
+        world.scheduler.set_state(lambda state, one=one: state.quotas.set(read_quota(one)), None)  # type: ignore[misc]
+    assert not world.quotas.active, "they hold nobody to anything"
+    await cluster.delete(ELASTIC_QUOTAS, SYSTEM_QUOTA, namespace="quotas")
+    world.quotas.remove("quotas", SYSTEM_QUOTA)
+    await kept.report_once()
+    assert len((await cluster.list(ELASTIC_QUOTAS)).items) == 2, "not at once"
+    world.pass_time(61)
+    await kept.report_once()
+    assert len((await cluster.list(ELASTIC_QUOTAS)).items) == 3
+
+
+def test_no_quota_is_created_where_policy_says_so() -> None:
+    world = Cluster(tree(builtin={"created": False}))
+    cluster = MemoryCluster(Store(lambda: 0.0))
+    asyncio.run(QuotaUpkeep(lambda: world.quotas, cluster, lambda: world.now).report_once())
+    assert not asyncio.run(cluster.list(ELASTIC_QUOTAS)).items

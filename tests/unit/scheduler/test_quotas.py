@@ -10,6 +10,7 @@ from koordpolicy.cluster.events import Event
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.protocol import (
     DEFAULT_QUOTA,
+    QUOTA_IS_PARENT,
     QUOTA_IS_ROOT,
     QUOTA_LENDS,
     QUOTA_NAME,
@@ -197,6 +198,18 @@ def test_quotas_above_count_where_policy_says_so() -> None:
         assert decision.placed is not checked
         if checked:
             assert decision.remark == "ElasticQuota: up: 1 of 1 cpu in use, 1 more requested (above b)"
+
+
+def test_quotas_above_others_take_pods_unless_policy_says_otherwise() -> None:
+    above = {"labels": {QUOTA_IS_PARENT: "true"}}
+    for taken in (True, False):
+        world = Cluster(tree(scheduling={"ofParents": taken}))
+        quota(world.scheduler, "up", max="4", **above)
+        quota(world.scheduler, "down", max="4", parent="up")
+        decision = world.place("a", of("up"))
+        assert decision.placed is taken
+        assert taken or "up: it has quotas below it" in decision.message
+        assert world.place("b", of("down")).placed
 
 
 def test_a_namespace_leads_to_a_quota() -> None:

@@ -206,6 +206,20 @@ def test_what_is_near_or_apart_is_judged_with_the_nodes_of_all() -> None:
     assert "anti-affinity" in next(iter(fleet.told.values()))
 
 
+def test_pods_of_gangs_are_not_placed_in_part_and_are_told_why() -> None:
+    fleet = Fleet(2)
+    for at in range(2):
+        fleet.node(f"n{at}", shard=at)
+    for at in range(4):
+        annotations = {"gang.scheduling.koordinator.sh/name": "g", SHARD: str(at % 2)}
+        fleet.submit(f"p{at}", annotations=annotations)
+    fleet.submit("q")
+    fleet.run()
+    assert set(fleet.where) == {"q"}
+    assert "give them a schedulerName that a scheduler without --shard places" in fleet.told["p0"]
+    assert set(fleet.told) == {f"p{at}" for at in range(4)}
+
+
 def test_replicas_that_hang_together_have_one_home() -> None:
     owners = [{"kind": "ReplicaSet", "name": "r", "uid": "r", "apiVersion": "apps/v1", "controller": True}]
     spread = [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]

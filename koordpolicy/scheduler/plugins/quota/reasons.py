@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from koordpolicy.algorithms.quota_limits import NON_PREEMPTIBLE, PARENT, QuotaExcess
+from koordpolicy.algorithms.quota_limits import ABOVE_OTHERS, NON_PREEMPTIBLE, PARENT, QuotaExcess
 from koordpolicy.cluster.quotas import QuotaPod, Quotas
 from koordpolicy.model.protocol import CPU
 from koordpolicy.model.quantity import Notation, Quantity
@@ -14,6 +14,8 @@ _MOST: Final = 2
 def why(quotas: Quotas, member: QuotaPod, found: QuotaExcess) -> str:
     """`team-a: 12 of 10 cpu in use, 1 more requested; team-b has 2 beyond its min`, of each resource that is exceeded."""
     of = found.of
+    if found.stage == ABOVE_OTHERS:
+        return f"{of.name}: it has quotas below it, and takes no pods of its own (QuotaTree.scheduling.ofParents)"
     parts = []
     for name in found.exceeded:
         has = f"{_shown(name, of.used.get(name, 0))} of {_shown(name, of.limit[name])} {name} in use"

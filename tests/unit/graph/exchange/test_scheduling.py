@@ -77,7 +77,10 @@ def test_what_is_taken_and_what_is_not_stands_in_the_table(case: dict[str, Any])
     imported = import_objects([{"kind": KIND, **case["config"]}], graph())
     rows = {row.source: f"! {row.reason}" if row.reason else row.decision for row in imported.table}
     assert {source: rows.get(source) for source in case["rows"]} == case["rows"]
-    graph(*imported.documents)
+    compiled = graph(*imported.documents)
+    for decision, wanted in case.get("decided", {}).items():
+        value = compiled.value(decision)
+        assert (f"{value.ns // 10**9}s" if isinstance(value, Duration) else value) == wanted, decision
 
 
 def test_what_koord_scheduler_has_nothing_for_is_told_when_it_is_exported() -> None:
