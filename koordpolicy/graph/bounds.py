@@ -214,6 +214,7 @@ RANGES: tuple[Range, ...] = (
     _time("QuotaTree", "revocation.after", "no time is shorter than none", low_fits=True),
     _time("QuotaTree", "revocation.every", "quotas would be looked at all the time"),
     _time("QuotaTree", "reporting.every", "no pause is shorter than none", low_fits=True),
+    _time("QuotaTree", "builtin.retryAfter", "a failed write would be tried again at once"),
     _time("ProfileReconciliation", "interval", "the manager would do nothing else"),
     _time("ProfileReconciliation", "againAfter", "no time is shorter than none", low_fits=True),
     _time("QuotaProfile", "interval", "the manager would do nothing else"),

@@ -212,6 +212,7 @@ def _keep_quotas(policies: RuleGraph) -> None:
     now = 1000 * NANOSECONDS
     assert [quota for quota, _ in upkeep.due()] == ["given"]
     assert (upkeep.pause("reporting.every"), upkeep.pause("revocation.every")) == (1.0, 1.0)
+    asyncio.run(upkeep.report_once())
 
 
 def _follow_quota_profile(policies: RuleGraph) -> None:
