@@ -46,7 +46,7 @@ class BindingCycles:
         self._waitlist = waitlist
         self._site = site
         self._reservations = Reservations(
-            ledger, lambda: self._framework, site.clock, self._reconsider, self._release
+            ledger, lambda: self._framework, site.clock, self._reconsider, self._release, waitlist.has_turn
         )
         self._asked_again: dict[PodKey, set[str]] = {}
         """The pods that wait for a permit and are to be asked about again, by the filters concerned."""
@@ -232,7 +232,8 @@ class BindingCycles:
 
         Where many are to be asked about, one call asks about some, and `next_time` says that there are more.
         """
-        self._reservations.settle()
+        while self._reservations.settle() and not self._ended and self._waitlist.idle:
+            pass  # nobody is kept from a decision
         if self._ledger.timed and not self._ended:
             self._expire()
         if self._asked_again and not self._ended:

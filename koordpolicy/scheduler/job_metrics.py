@@ -48,6 +48,8 @@ class JobMetrics:
                     reason=ended.result,
                     job_size=size_text(ended.pods),
                 )
+            for rounds in gangs.timings.rounds_until_placed():
+                self._metrics.observe("koordpolicy_scheduler_gang_rounds", float(rounds))
             for ended in gangs.timings.searches():
                 self._metrics.observe(
                     "scheduler_job_preemption_duration_seconds", ended.seconds, result=ended.result

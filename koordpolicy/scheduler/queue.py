@@ -106,6 +106,11 @@ class SchedulingQueue:
         else:
             self._wait_or_activate(pod, now)
 
+    @property
+    def any_active(self) -> bool:
+        """Whether a pod waits for nothing but its turn."""
+        return _first(self._active) is not None
+
     def awaits(self, event: Event) -> bool:
         """Whether there are pods that wait for such an event."""
         if not self._unschedulable:

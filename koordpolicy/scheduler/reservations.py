@@ -82,6 +82,10 @@ class PluginHost:
         """No node is promised to these pods any more."""
         self._reservations.release(pods)
 
+    def has_turn(self, pod: PodKey) -> bool:
+        """Whether a pod is to be tried yet, at once or after its back-off, whatever happens."""
+        return self._reservations.has_turn(pod)
+
     def reconsider(self, *pods: PodKey) -> None:
         """Ask again about these pods (none named: all) that the plugin lets wait, or that it refused."""
         self._reservations.reconsider(self._reservations.names(self._plugin), pods)
@@ -127,9 +131,11 @@ class Reservations:
         clock: Callable[[], int],
         reconsider: Reconsider,
         release: Callable[[Sequence[PodKey]], None],
+        has_turn: Callable[[PodKey], bool],
     ) -> None:
         self.ledger = self._ledger = ledger
         self.release = release
+        self.has_turn = has_turn
         self.framework = framework
         self.clock = clock
         self.reconsider = reconsider
@@ -203,11 +209,13 @@ class Reservations:
             return True
         return False
 
-    def settle(self) -> None:
-        """Let plugins see to whom they keep waiting."""
+    def settle(self) -> bool:
+        """Let plugins see to whom they keep waiting; whether one of them is not done yet."""
+        more = False
         for part in self._settling:
             assert part.plugin.settle is not None
-            part.plugin.settle(part.state)
+            more |= part.plugin.settle(part.state)
+        return more
 
     def gate(self, view: PodView, *, again: bool = False) -> Refusals | None:
         """Whose gate is closed for a pod, if any. Raises CycleProblem.

@@ -366,6 +366,8 @@ class Scheduler:
             self._happened(Event.POD_GONE, node)
             if self._binding.jobs.present:
                 self._job_room.free_of(node)
+        elif self.cache.state.quotas.active:
+            self._happened(Event.QUOTA_CHANGED)  # what it asked for is shared by others now
 
     def _no_longer_waits(self, key: PodKey) -> None:
         """A node is not promised to a pod any more."""

@@ -98,6 +98,15 @@ class Waitlist:
         """What refuses a pod is not what refused it: try it again once its back-off has ended."""
         self._queue.reconsider(key, self._clock())
 
+    def has_turn(self, key: PodKey) -> bool:
+        """Whether a pod is to be tried, at once or after its back-off, whatever happens."""
+        return key in self._queue and not self._queue.rests(key)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no pod is due that is not backing off."""
+        return not self._queue.any_active
+
     def rests(self, key: PodKey) -> bool:
         """Whether a pod waits for something to happen, rather than for its turn or the end of its back-off."""
         return self._queue.rests(key)

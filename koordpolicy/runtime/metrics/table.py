@@ -269,6 +269,13 @@ METRICS: Final = (
         buckets=_BRIEF,
     ),
     Metric(
+        "koordpolicy_scheduler_gang_rounds",
+        MetricKind.HISTOGRAM,
+        "Rounds in a row that a gang was tried in until all it needs had a node.",
+        (),
+        (1, 2, 3, 5, 10, 20, 50, 100),
+    ),
+    Metric(
         "koordpolicy_scheduler_pending_pods",
         MetricKind.GAUGE,
         "Pods that wait for a node, by where: due (active), backing off (backoff), until something happens"

@@ -106,6 +106,10 @@ class Host(Protocol):
         """Ask again about these pods (none named: all) that the plugin lets wait, refused, or keeps before its gate."""
         ...
 
+    def has_turn(self, pod: PodKey) -> bool:
+        """Whether a pod is to be tried yet, at once or after its back-off, whatever happens."""
+        ...
+
     def release(self, *pods: PodKey) -> None:
         """No node is promised to these pods any more."""
         ...
@@ -485,7 +489,7 @@ class Plugin:
     `keeps` is called with each revision, before nodes and pods are known.
 
     `state` makes the state of a plugin, once for each scheduler; `gate`, `settle`, `reserve`, `undo`, `redo`, `adopt`, `permit`,
-    `prebind` and `status` get it first (None without it). `gate` keeps pods out of the queue; one with `settle`, which is called before each decision, is asked again when a pod is taken from the queue, and says itself whom events
+    `prebind` and `status` get it first (None without it). `gate` keeps pods out of the queue; one with `settle`, which is called before each decision and says whether it is not done yet, is asked again when a pod is taken from the queue, and says itself whom events
     help that wait before it, others are asked about all of them after `helped_by`. What `reserve` takes for a pod on its node is kept in the ledger, and
     `undo` gives it back exactly once; where that happens in a trial, `redo` takes it again at the end (None: in a trial it stays
     taken). A plugin with `adopt` holds it as long as the pod is there, others until the cluster
@@ -521,7 +525,7 @@ class Plugin:
     concerned: Callable[[Any, PodView], bool] | None = None
     jobs: Jobs | None = None
     gate: Gate | None = None
-    settle: Callable[[Any], None] | None = None
+    settle: Callable[[Any], bool] | None = None
     reserve: Reserve | None = None
     undo: Undo | None = None
     redo: Redo | None = None

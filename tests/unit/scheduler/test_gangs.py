@@ -225,7 +225,9 @@ def test_pods_without_gangs_cost_the_plugin_one_look(monkeypatch: pytest.MonkeyP
     world.come("x", "")
     assert world.run() == ["x"]
     assert asked == ["x"]
-    assert world.scheduler.plugins["Coscheduling"] == {"gangs": 1, "pods": 0, "waiting": 0, "boundInPart": 0}
+    assert world.scheduler.plugins["Coscheduling"] == {
+        "gangs": 1, "pods": 0, "waiting": 0, "boundInPart": 0, "mostRounds": 0,
+    }  # fmt: skip
 
 
 def test_pods_that_are_bound_together_say_with_how_many() -> None:

@@ -37,10 +37,15 @@ def test_rounds_and_searches_are_counted_once() -> None:
     failed = {"reason": "all pending pods is already been attempted", "job_size": "1-100"}
     assert metrics.value(_ROUND, **failed) == 1
     assert metrics.value("scheduler_job_preemption_duration_seconds", result="success") == 1
+    assert metrics.value("koordpolicy_scheduler_gang_rounds") is None, "it waits"
+    assert world.scheduler.plugins["Coscheduling"]["mostRounds"] == 1
     world.go("v0")
     world.pass_time(60)
     assert world.decide() == ["a", "b"]
     metrics = looked(world)
+    assert metrics.value("koordpolicy_scheduler_gang_rounds") == 1
+    rounds = metrics.registry.get_sample_value("koordpolicy_scheduler_gang_rounds_sum")
+    assert rounds == 2, "one gang, in its second round"
     assert metrics.value(_ROUND, **failed) is None, "it was taken up before"
     assert metrics.value(_ROUND, reason="gang is already succeed", job_size="1-100") == 1
 

@@ -71,8 +71,9 @@ class Books:
         for at in range(3):
             hear(world, volume(f"v{at}"))
         self.reservations = Reservations(
-            scheduler.ledger, lambda: scheduler.framework, lambda: START, lambda *_: None, lambda *_: None
-        )
+            scheduler.ledger, lambda: scheduler.framework, lambda: START, lambda *_: None, lambda *_: None,
+            lambda _key: False,
+        )  # fmt: skip
         self.reservations.begin(scheduler.framework)
         self._states = world.states
 

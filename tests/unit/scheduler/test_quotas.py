@@ -163,6 +163,44 @@ def test_what_a_team_does_not_ask_for_is_lent_and_comes_back() -> None:
     assert world.decided()["b-more"] == ("ElasticQuota: b: 16 of 10 cpu in use, 1 more requested")
 
 
+def test_room_in_a_quota_goes_to_the_next_where_the_first_cannot_have_it() -> None:
+    world = Cluster()
+    quota(world.scheduler, "team", min="10", max="10")
+    gang = {"gang.scheduling.koordinator.sh/name": "g", "gang.scheduling.koordinator.sh/min-available": "2"}
+    assert world.place("there", of("team", "6")).placed
+    world.submit("a", of("team", "6", annotations=gang))
+    world.submit("b", of("team", "6", annotations=gang))
+    world.decided()
+    world.scheduler.remove_pod(("default", "b"))
+    world.submit("far", of("team", "6", nodeSelector={"there": "is none"}))
+    world.submit("next", of("team", "6"))
+    assert "6 of 10 cpu in use" in world.decided()["next"]
+    world.scheduler.remove_pod(("default", "there"))
+    found = world.decided()
+    assert "does not have its 2 pods yet" in found["a"]
+    assert found["next"] in ("n0", "n1")
+    assert world.decided() == {}
+
+
+def test_a_gang_has_what_another_quota_does_not_ask_for_any_more() -> None:
+    world = Cluster()
+    for name in ("a", "b"):
+        quota(world.scheduler, name, min="1", max="20")
+    gang = {"gang.scheduling.koordinator.sh/name": "g", "gang.scheduling.koordinator.sh/min-available": "6"}
+    world.submit("large", of("b", "12"))
+    for at in range(6):
+        world.submit(f"a{at}", of("a", "2", annotations=gang))
+    found = world.decided()
+    assert "12 more requested" in found["large"]
+    assert "a: 10 of 10 cpu in use, 2 more requested" in found["a5"]
+    assert world.used("a") == 0
+    world.pass_time(15)
+    world.scheduler.remove_pod(("default", "large"))
+    assert {name for name, where in world.decided().items() if where in ("n0", "n1")} == {
+        f"a{at}" for at in range(6)
+    }
+
+
 def test_the_more_important_pod_takes_the_place_of_one_of_its_quota() -> None:
     world = Cluster()
     quota(world.scheduler, "team", min="2", max="2")

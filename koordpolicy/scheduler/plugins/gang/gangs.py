@@ -463,8 +463,11 @@ class Gangs:
             return None
         if key in self._reserved:
             self._reserved.discard(key)
+            rounds = 0 if self.book.round is None else self.book.group_of(gang).rounds + 1
             said = self.book.permit(key)
             if isinstance(said, Permitted):
+                if rounds:
+                    self.timings.placed(rounds)
                 self.timings.end(SUCCEEDED)
                 self._planned.clear()
                 self._in_round.clear()
@@ -550,13 +553,16 @@ class Gangs:
         return f"another pod of gang {gang.id} waits in the queue for all of them"
 
     def status(self) -> dict[str, Any]:
-        """What is shown: how many gangs there are, how many wait on nodes, and whose round is open."""
+        """What is shown: how many gangs there are, how many wait on nodes, how often in a row one was tried in vain at most, and
+        whose round is open.
+        """
         gangs = self.book.gangs.values()
         return {
             "gangs": len(gangs),
             "pods": sum(len(one.pods) for one in gangs),
             "waiting": sum(1 for one in gangs if one.waiting),
             "boundInPart": len(self._unfinished),
+            "mostRounds": max((self.book.group_of(one).rounds for one in gangs), default=0),
             **({} if self.book.round is None else {"round": self.book.round.gang}),
         }
 

@@ -29,12 +29,25 @@ class GangTimings:
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
         self._began: tuple[int, int] | None = None
+        self.count = 0
+        """Rounds that have begun."""
+        self._placed: deque[int] = deque(maxlen=_KEPT)
         self._rounds: deque[Ended] = deque(maxlen=_KEPT)
         self._searches: deque[Ended] = deque(maxlen=_KEPT)
 
     def begin(self, pods: int) -> None:
         """A round of so many pods begins."""
         self._began = self._now(), pods
+        self.count += 1
+
+    def placed(self, rounds: int) -> None:
+        """A gang group is placed in its so many-th round in a row."""
+        self._placed.append(rounds)
+
+    def rounds_until_placed(self) -> Iterator[int]:
+        """In how many rounds gang groups were placed, of which nobody has heard yet."""
+        while self._placed:
+            yield self._placed.popleft()
 
     def end(self, how: str) -> None:
         """It ends, if one has begun."""

@@ -1,7 +1,7 @@
 """The pods that wait for their quota, and who of them is tried again when a quota may have more or uses less."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from koordpolicy.algorithms.quota_limits import NON_PREEMPTIBLE
 from koordpolicy.cluster.pods import PodView
@@ -17,6 +17,10 @@ _Kind = tuple[int, bool, tuple[tuple[str, int], ...]]
 """What pods that are equal to a quota have in common: priority (negative), whether they are reserved, what they request."""
 
 
+_SLICE: Final = 64
+"""Quotas that are looked at in one go: decisions have their turn in between."""
+
+
 class QuotaGate:
     """Those of one scheduler, by quota and by what they request, so that of equal pods one is looked at."""
 
@@ -25,6 +29,12 @@ class QuotaGate:
         self._waiting: dict[str, dict[_Kind, dict[PodKey, None]]] = {}
         self._places: dict[PodKey, tuple[str, _Kind]] = {}
         self._seen = -1
+        self._left: dict[str, None] = {}
+        """The quotas that are to be looked at yet."""
+        self._woken: dict[PodKey, QuotaPod] = {}
+        """The pods that are to be tried again and have not had their turn: what they ask for is not there for others meanwhile."""
+        self._taken: dict[str, dict[str, int]] = {}
+        """What these ask for together, by quota."""
 
     @property
     def _quotas(self) -> Quotas:
@@ -46,6 +56,7 @@ class QuotaGate:
         ):
             self._forget(key)
             return None
+        self._had_turn(key)
         kind = (-view.priority, member.reserved, tuple(sorted(member.request.items())))
         place = member.quota, kind
         if (
@@ -56,19 +67,54 @@ class QuotaGate:
             self._places[key] = place
         return Refusal(why(quotas, member, found))
 
-    def settle(self) -> None:
-        """Have those tried again, the most important first, who are within their quotas by now."""
+    def settle(self) -> bool:
+        """Have those tried again, the most important first, who are within their quotas by now. Whether there is more to look at."""
         if not self._places:
-            return
+            return False
         quotas = self._quotas
-        if quotas.freed == self._seen:
-            return
-        self._seen = quotas.freed
-        woken = [key for name in list(self._waiting) for key in list(self._fitting(quotas, name))]
+        self._look_where_room_was_left(quotas)
+        if quotas.freed != self._seen:
+            self._seen = quotas.freed
+            self._left = dict.fromkeys(self._waiting)
+        for _ in range(min(_SLICE, len(self._left))):
+            name = next(iter(self._left))
+            del self._left[name]
+            if name in self._waiting:
+                self._wake(quotas, name)
+        return bool(self._left)
+
+    def _wake(self, quotas: Quotas, name: str) -> None:
+        woken = list(self._fitting(quotas, name))
         for key in woken:
             self._forget(key)
+            member = quotas.member(key)
+            if member is not None and member.quota == name:
+                self._woken[key] = member
+                add_to(self._taken.setdefault(name, {}), member.request)
         if woken:
             self._host.reconsider(*woken)
+
+    def _look_where_room_was_left(self, quotas: Quotas) -> None:
+        """One that has had its turn may have found no node, or wait for something else: then others may have the room."""
+        while self._woken:
+            key, member = next(iter(self._woken.items()))
+            if self._host.has_turn(key):
+                return
+            self._had_turn(key)
+            now = quotas.member(key)
+            if (now is None or not now.placed) and member.quota in quotas:
+                self._left.update(
+                    dict.fromkeys(self._waiting if quotas[member.quota].by_parents else (member.quota,))
+                )
+
+    def _had_turn(self, key: PodKey) -> None:
+        member = self._woken.pop(key, None)
+        if member is None:
+            return
+        taken = self._taken[member.quota]
+        add_to(taken, {name: -number for name, number in member.request.items()})
+        if not any(taken.values()):
+            del self._taken[member.quota]
 
     def status(self) -> Mapping[str, Any] | None:
         """How many pods wait, by quota; None where there are no quotas."""
@@ -78,7 +124,7 @@ class QuotaGate:
 
     def _fitting(self, quotas: Quotas, name: str) -> Iterator[PodKey]:
         """The pods of a quota that fit into it together; one that is gone or belongs elsewhere, too, to be looked at anew."""
-        taken: dict[str, int] = {}
+        taken: dict[str, int] = dict(self._taken.get(name, {}))
         kinds = self._waiting[name]
         for kind in sorted(kinds, key=lambda one: one[0]):
             for key in kinds[kind]:
