@@ -13,6 +13,7 @@ from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.load import AssignedPod, NodeLoad
 from koordpolicy.algorithms.node_capacity import trimmed_allocatable
 from koordpolicy.algorithms.records import pods_on_node, usage_of
+from koordpolicy.cluster.change_log import ChangeLog
 from koordpolicy.cluster.demand import Demand
 from koordpolicy.cluster.loads import LoadPolicy, LoadRules, loads_of, new_load
 from koordpolicy.cluster.nodes import KINDS, TAINTS, kinds_text, node_schema, taint_text
@@ -83,6 +84,7 @@ class ClusterCache:
         "_reads_pods",
         "_rows_only",
         "_where",
+        "log",
         "state",
         "table",
     )
@@ -104,6 +106,8 @@ class ClusterCache:
         self._nodes: dict[str, _Entry] = {}
         self._where: dict[PodKey, str] = {}
         self._changes = 0
+        self.log = ChangeLog()
+        """On which nodes pods came, went or changed; trials leave nothing in it."""
         self._kept: set[str] | None = None
         """The nodes that the present trial has changed; None without one."""
         self._rows_only = False
@@ -146,6 +150,7 @@ class ClusterCache:
             self._move(key, node)
         else:
             self._where[key] = node
+            self.log.note(node)
         if not self._rows_only and (known is None or not _same_to_others(known.view, view)):
             row = self._row(entry)
             if known is not None:
@@ -201,6 +206,8 @@ class ClusterCache:
         view = entry.pods.pop(key).view
         self._changes += 1
         entry.changes = self._changes
+        if self._kept is None:
+            self.log.note(entry.name)
         if not self._rows_only:
             self.state.pod_left(view, self._row(entry))
         entry.demand.count(view, -1)
@@ -215,7 +222,7 @@ class ClusterCache:
             if self.state.reservations.available:
                 self._share(entry)
         elif self._kept is None:
-            del self._nodes[entry.name]
+            self._drop(entry.name)
 
     def _share(self, entry: _Entry) -> None:
         """Have reserve pods count with what their owners on the node have not taken, after any pod there came or went."""
@@ -265,6 +272,11 @@ class ClusterCache:
         """The pods on a node, in the order in which they came."""
         entry = self._nodes.get(node)
         return {} if entry is None else {key: placed.view for key, placed in entry.pods.items()}
+
+    @property
+    def trying(self) -> bool:
+        """Whether a trial is under way."""
+        return self._kept is not None
 
     @contextmanager
     def trial(self, *, rows_only: bool = False) -> Iterator[None]:
@@ -355,7 +367,7 @@ class ClusterCache:
         self.table.remove(name)
         self.state.node_left(name, row, last, moved, pods)
         if entry.empty:
-            del self._nodes[name]
+            self._drop(name)
 
     def set_metric(self, metric: NodeMetric) -> None:
         """A node's report."""
@@ -379,7 +391,12 @@ class ClusterCache:
         if entry.node is not None:
             self._write(entry)
         elif entry.empty:
-            del self._nodes[name]
+            self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        """Know nothing of a node any more."""
+        del self._nodes[name]
+        self.log.forget(name)
 
     def _row(self, entry: _Entry) -> int | None:
         """The row of a node; None while it is not known."""

@@ -67,6 +67,11 @@ class NodeTable:
         """The name of a row."""
         return self._names[row]
 
+    def named(self, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> list[str]:
+        """The names of rows."""
+        names = self._names
+        return [names[row] for row in rows.tolist()]
+
     def index(self, name: str) -> int:
         """The number of a named row. Raises KeyError."""
         return self._rows[name]

@@ -30,8 +30,8 @@ def in_vain(
     `pools` are those who may go, `without` gives nodes as they are when these are gone.
     """
     table = cache.table
-    names = [table.name(int(row)) for row in np.flatnonzero(~run.unresolvable(results))]
-    crowded = [name for name in names if pools.on(name).views]
+    names = table.named(np.flatnonzero(~run.unresolvable(results)))
+    crowded = pools.crowded(names)
     counts = Counter({NOT_HELPFUL: len(table) - len(names), NO_VICTIMS: len(names) - len(crowded)})
     if crowded:
         found, unsettled = _by_rows(run, results, without(crowded), crowded)
@@ -58,4 +58,4 @@ def _by_rows(
             refused, left = moment.why_refused(fresh, table, rows, first)
             counts += refused
             rows = rows[left]
-    return counts, [table.name(int(row)) for row in rows]
+    return counts, table.named(rows)

@@ -62,6 +62,28 @@ class Short:
     violations: int
 
 
+@dataclass(slots=True)
+class _Known:
+    """The pools of nodes that were asked for, and up to which change of pods on nodes they are right."""
+
+    pools: dict[str, Pool] = field(default_factory=dict)
+    empty: set[str] = field(default_factory=set)
+    """The nodes of these from which nobody may go."""
+    number: int = -1
+
+    def follow(self, cache: ClusterCache) -> None:
+        """Drop the pools of nodes that changed."""
+        changed = cache.log.since(self.number)
+        if changed is None:
+            self.pools.clear()
+            self.empty.clear()
+        else:
+            self.empty.difference_update(changed)
+            for name in changed:
+                self.pools.pop(name, None)
+        self.number = cache.log.number
+
+
 class Pools:
     """The pools of all nodes that were asked for, up to date."""
 
@@ -70,7 +92,7 @@ class Pools:
     def __init__(self, cache: ClusterCache, policy: PreemptionPolicy) -> None:
         self._cache = cache
         self._policy = policy
-        self._known: dict[tuple[object, ...], dict[str, Pool]] = {}
+        self._known: dict[tuple[object, ...], _Known] = {}
         self._last: tuple[str, int] | None = None
         self._here: dict[tuple[object, ...], Pool] = {}
         """The pools of the node that was asked about last, in that state of it."""
@@ -83,7 +105,7 @@ class Pools:
         signature = self._policy.signature(records)
         found = self._here.get(signature)
         if found is None:
-            found = self._here[signature] = PoolsFor(self._cache, self._policy, records, {}).on(node)
+            found = self._here[signature] = PoolsFor(self._cache, self._policy, records, _Known()).on(node)
         return found
 
     def of(self, records: Records) -> "PoolsFor":
@@ -91,10 +113,11 @@ class Pools:
         signature = self._policy.signature(records)
         known = self._known.pop(signature, None)
         if known is None:
-            known = {}
+            known = _Known()
             while len(self._known) >= _KEPT:
                 del self._known[next(iter(self._known))]
         self._known[signature] = known
+        known.follow(self._cache)
         return PoolsFor(self._cache, self._policy, records, known)
 
 
@@ -108,7 +131,7 @@ class PoolsFor:
         cache: ClusterCache,
         policy: PreemptionPolicy,
         records: Records,
-        known: dict[str, Pool],
+        known: "_Known",
     ) -> None:
         self._cache = cache
         self._policy = policy
@@ -118,11 +141,29 @@ class PoolsFor:
 
     def on(self, node: str) -> Pool:
         """Those who may go from a node."""
-        known = self._known.get(node)
+        known, pools = self._known, self._known.pools
+        found = pools.get(node)
+        if found is not None and not self._cache.trying and known.number == self._cache.log.number:
+            return found
         changes = self._cache.changes_on(node)
-        if known is None or known.changes != changes:
-            known = self._known[node] = self._made(node, changes)
-        return known
+        if found is None or found.changes != changes:
+            found = self._made(node, changes)
+            if not self._cache.trying:
+                pools[node] = found
+                if not found.views:
+                    known.empty.add(node)
+        return found
+
+    def crowded(self, nodes: Sequence[str]) -> list[str]:
+        """Those of some nodes from which somebody may go."""
+        known = self._known
+        if self._cache.trying or known.number != self._cache.log.number:
+            return [name for name in nodes if self.on(name).views]
+        pools, empty = known.pools, known.empty
+        for name in nodes:
+            if name not in pools:
+                self.on(name)
+        return [name for name in nodes if name not in empty]
 
     def _made(self, node: str, changes: int) -> Pool:
         importance, now = self._policy.importance, self._now
@@ -141,10 +182,11 @@ class PoolsFor:
 
         `beside` are pods that count as being on a node, though they are not.
         """
-        pools = [self.on(name) for name in nodes]
-        most = max((len(pool.views) for pool in pools), default=0)
-        if not most:
+        nodes = self.crowded(nodes)
+        if not nodes:
             return
+        pools = [self.on(name) for name in nodes]
+        most = max(len(pool.views) for pool in pools)
         shape = (len(nodes), most)
         amounts = np.zeros((*shape, len(wanted)), np.int64)
         present, breaks = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)

@@ -101,7 +101,7 @@ class Search:
         wanted = candidates_to_find(len(rows), *self._policy.search(run.records))
         start = int(np.searchsorted(rows, self._draw(len(look.possible))))
         table = self._cache.table
-        names = [table.name(int(row)) for row in np.concatenate((rows[start:], rows[:start]))]
+        names = table.named(np.concatenate((rows[start:], rows[:start])))
         stream = self._candidates(run, look, names, wanted)
         found: list[_Candidate] = []
         while more := list(islice(stream, wanted)):
@@ -172,7 +172,7 @@ class Search:
     def _worth_asking(self, run: FilterRun, look: "_Look") -> dict[str, bool]:
         """The nodes that something else than room refuses; whether they would pass without all who may go."""
         rows = np.flatnonzero(look.possible if look.room is None else look.other)
-        names = [self._cache.table.name(int(row)) for row in rows]
+        names = self._cache.table.named(rows)
         table = self._without_all(run, names)
         fits = np.ones(len(table), np.bool_)
         asked = np.array([table.index(name) for name in names], dtype=np.int64)
@@ -189,11 +189,13 @@ class Search:
         tried, pools = self._trial_rows(run), self._pools.of(run.records)
         for name in tried.outdated():
             tried.set(name, None)
-        for name in names:
+        left = tried.unsettled(names)
+        for name in left:
             # A pod whose news leave the row as it is may be another to those who ask who may go.
             known, going = tried.change(name), pools.on(name).keys
             if known is None or known.without is not going:
                 tried.set(name, Change(going))
+        tried.settle(left)
         return tried.table
 
     def _trial_rows(self, run: FilterRun) -> TrialRows:
