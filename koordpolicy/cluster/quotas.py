@@ -6,6 +6,7 @@ is kept.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
@@ -71,6 +72,8 @@ class Quotas:
         """Another number whenever quotas, not pods, are others."""
         self.freed = 0
         """Another number whenever a quota may have room for a pod that it had none for."""
+        self.returned = 0
+        """Another number whenever room is there again that was taken a moment ago, by pods that do not get it all together."""
         self._undo = undo
         self._namespaces = namespaces
         self._objects: dict[str, dict[str, Quota]] = {}
@@ -378,6 +381,13 @@ class Quotas:
                 del by_priority[priority]
         if sign < 0 and not self._undo.depth:
             self.freed += 1
+
+    @contextmanager
+    def returning(self) -> Iterator[None]:
+        """What is given back within is room for those alone that were refused while it was taken."""
+        freed = self.freed
+        yield
+        self.freed, self.returned = freed, self.returned + 1
 
     # --- asked ------------------------------------------------------------------------------------
 

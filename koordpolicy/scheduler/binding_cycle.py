@@ -325,8 +325,11 @@ class BindingCycles:
         self, account: Account, decision: PodDecision, refused: Refusals, *, unheard: bool = False
     ) -> None:
         """A pod that waited for a permit does not get it."""
-        found = self._refuse(account, decision, refused)
-        if not unheard:
+        if unheard:
+            with self._framework.cache.state.quotas.returning():
+                found = self._refuse(account, decision, refused)
+        else:
+            found = self._refuse(account, decision, refused)
             self._site.happened(Event.POD_GONE, account.node)
         self._ended.append((found, account.view.pod, None))
 

@@ -390,6 +390,11 @@ class Promises(Protocol):
         """Whether a pod has a node, and has to be permitted to go there."""
         ...
 
+    @property
+    def waiting(self) -> Collection[PodKey]:
+        """The pods of which that is so."""
+        ...
+
 
 class PostFilterHost(Protocol):
     """What a post-filter knows of its scheduler."""

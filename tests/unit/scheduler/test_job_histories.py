@@ -96,7 +96,9 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: self.pods)
     @rule(which=st.data())
     def pod_goes(self, which: Any) -> None:
-        name = which.draw(st.sampled_from(sorted(self.pods)))
+        self._leaves(which.draw(st.sampled_from(sorted(self.pods))))
+
+    def _leaves(self, name: str) -> None:
         gang = name.partition("-")[0]
         if gang in self.gangs:
             self.gangs[gang].remove(name)
@@ -157,6 +159,8 @@ class Histories(RuleBasedStateMachine):
             now = self._used(name)
             assert now <= before or now <= self._limit(name), f"{name} was given more than it may have"
         decision = found[0]
+        for victim in () if decision.preemption is None else decision.preemption.sent_away:
+            self._leaves(victim.pod[1])
         if not decision.placed or self.scheduler.awaits_permit(decision):
             return "decided"
         name = decision.pod[1]
@@ -236,7 +240,7 @@ class HistoriesAtOnce(Histories):
     placement = "AtOnce"
 
 
-_FEW: Final = settings(max_examples=60, stateful_step_count=20, deadline=None)
+_FEW: Final = settings(max_examples=25, stateful_step_count=20, deadline=None)
 TestHistories = Histories.TestCase
 TestHistories.settings = _FEW
 TestHistoriesAtOnce = HistoriesAtOnce.TestCase

@@ -28,7 +28,9 @@ class QuotaGate:
         self._host = host
         self._waiting: dict[str, dict[_Kind, dict[PodKey, None]]] = {}
         self._places: dict[PodKey, tuple[str, _Kind]] = {}
-        self._seen = -1
+        self._seen = self._returned = -1
+        self._between: dict[str, None] = {}
+        """The quotas of pods that came before the gate while others had room that they may give back at once."""
         self._left: dict[str, None] = {}
         """The quotas that are to be looked at yet."""
         self._woken: dict[PodKey, QuotaPod] = {}
@@ -57,6 +59,8 @@ class QuotaGate:
             self._forget(key)
             return None
         self._had_turn(key)
+        if self._host.promises.waiting:
+            self._between[member.quota] = None
         kind = (-view.priority, member.reserved, tuple(sorted(member.request.items())))
         place = member.quota, kind
         if (
@@ -76,6 +80,10 @@ class QuotaGate:
         if quotas.freed != self._seen:
             self._seen = quotas.freed
             self._left = dict.fromkeys(self._waiting)
+        elif quotas.returned != self._returned:
+            self._left.update(self._between)
+        if quotas.returned != self._returned:
+            self._returned, self._between = quotas.returned, {}
         for _ in range(min(_SLICE, len(self._left))):
             name = next(iter(self._left))
             del self._left[name]
