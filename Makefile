@@ -16,7 +16,7 @@ demo: ## a co-located day of 100 nodes in the embedded cluster
 	@$(ENVIRONMENT); "$$venv/bin/koordpolicy" demo $(ARGS)
 
 test: ## the whole test suite
-	@$(ENVIRONMENT); "$$venv/bin/python" -m pytest -n auto --maxprocesses 8 --dist loadgroup $(ARGS)
+	@$(ENVIRONMENT); "$$venv/bin/python" -m pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 parts: ## what the tests need of real programs, once; ARGS=--list says what is there
 	@$(ENVIRONMENT); "$$venv/bin/python" -m tests.parts $(ARGS)

@@ -23,6 +23,55 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 # What one test compiles, with the code as it changed that, no other test shall take.
 os.environ.setdefault("KOORDPOLICY_CACHE", "off")
 
+WAITING = ("tests/contract/", "tests/differential_scheduling/", "tests/integration/")
+"""Folders of tests that wait for real programs."""
+
+LONGEST = (
+    "tests/integration/scheduler/test_many_gangs.py",
+    "tests/integration/runtime/test_instances.py",
+    "tests/integration/scheduler/test_process.py",
+    "tests/integration/runtime/test_manager.py",
+    "tests/integration/agent/test_agent_process.py",
+    "tests/integration/language_server/test_language_server.py",
+    "tests/integration/difference/test_diff_command.py",
+    "tests/integration/gitops/test_argo.py",
+    "tests/integration/runtime/test_readiness.py",
+    "tests/integration/gitops/test_flux.py",
+    "tests/integration/difference/test_prove_command.py",
+    "tests/integration/agent/test_chain.py",
+    "tests/integration/runtime/test_bad_networks.py",
+    "tests/broken/test_broken.py",
+    "tests/broken/test_fixes.py",
+    "tests/unit/agent/test_whole_agent.py",
+)
+"""Files that take longest (`make test ARGS=--durations=100` tells), each kind from the longest on."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """One process more than cores, since a test of real programs waits half of its time; as many as the variable says."""
+    if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
+        return None
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a process of several, take files that wait for real programs in turns with files that compute.
+
+    So the cores have something to do all the time, and few servers run at once. A file is one process's (`--dist
+    loadfile`): what it sets up, it sets up once. Files that take longest come first, since the others wait for the last.
+    """
+    if not hasattr(config, "workerinput"):
+        return
+    names = dict.fromkeys(item.path.relative_to(REPOSITORY).as_posix() for item in items)
+    place: dict[str, float] = {}
+    for waits in (True, False):
+        files = [name for name in names if name.startswith(WAITING) is waits]
+        files.sort(key=lambda name: LONGEST.index(name) if name in LONGEST else len(LONGEST))
+        place |= {name: number / len(files) for number, name in enumerate(files)}
+    items.sort(key=lambda item: place[item.path.relative_to(REPOSITORY).as_posix()])
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(

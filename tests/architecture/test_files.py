@@ -5,6 +5,7 @@ import tomllib
 from fnmatch import fnmatch
 
 from koordpolicy.diagnostics.catalogue import CATALOGUE
+from tests import conftest
 from tests.architecture.source import SOURCES
 from tests.conftest import REPOSITORY
 
@@ -39,6 +40,10 @@ def test_no_file_is_too_long() -> None:
     files = [source.path for source in SOURCES] + sorted((REPOSITORY / "tests").rglob("*.py"))
     lengths = {path.relative_to(REPOSITORY).as_posix(): path.read_text().count("\n") for path in files}
     assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
+
+
+def test_files_that_are_tested_first_are_there() -> None:
+    assert [name for name in (*conftest.LONGEST, *conftest.WAITING) if not (REPOSITORY / name).exists()] == []
 
 
 def test_every_code_has_a_page() -> None:

@@ -34,7 +34,7 @@ BUNDLE = (
 )
 COLLECTION = (
     "apiVersion: koordpolicy.io/v1alpha1\nkind: MetricCollection\nmetadata: {name: fleet}\n"
-    "spec: {summary: {every: 1s}, devices: {gpus: true, every: 1s}}\n"
+    "spec: {every: 30s, summary: {every: 1s}, devices: {gpus: true, every: 1s}}\n"
 )
 ACCELERATOR = {
     "vendor": "huawei",

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.skipif(
 ROOM = {"cpu": "64", "memory": "256Gi", "pods": "110"}
 """More than this machine uses, whatever else it does."""
 AMOUNTS = {BATCH_CPU: "2000", "kubernetes.io/batch-memory": "1Gi"}
+COLLECTION = "apiVersion: koordpolicy.io/v1alpha1\nkind: MetricCollection\nmetadata: {name: fleet}\nspec: {every: 30s}\n"
+"""Reports as often as there can be."""
 DOUBLE = (
     "apiVersion: koordpolicy.io/v1alpha1\nkind: ContainerHook\nmetadata: {name: batch-resources}\n"
     "spec:\n  match: {condition: pod.qosLabel == 'BE'}\n"
@@ -85,6 +87,7 @@ def test_what_is_measured_is_offered_and_taken_and_one_commit_changes_all_three(
     policies = node.folder / "policies"
     policies.mkdir()
     (policies / "koordpolicy.yaml").write_text(BUNDLE)
+    (policies / "collection.yaml").write_text(COLLECTION)
     fleet = policies / "fleet.yaml"
     fleet.write_text("---\n".join((share(60), gate("pod.labels[?'role'].orValue('') != 'late'"))))
     group = node.pod("running")

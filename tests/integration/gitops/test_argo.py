@@ -22,8 +22,6 @@ from tests.integration.gitops.site import (
 )
 from tests.parts.fixtures import need
 
-pytestmark = pytest.mark.xdist_group("gitops-argo")
-
 OTHER = policy("other", "parameters: {memoryReclaim: 50%}")
 
 

@@ -20,8 +20,6 @@ from tests.integration.gitops.site import (
 )
 from tests.parts.fixtures import need
 
-pytestmark = pytest.mark.xdist_group("gitops-flux")
-
 FILE = "policies/share.yaml"
 
 
