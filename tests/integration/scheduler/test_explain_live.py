@@ -16,10 +16,10 @@ CLOSED = {
 POLICIES = "/apis/koordpolicy.io/v1alpha1"
 
 
-def explained(site: Site, *more: str) -> dict[str, Any]:
+def explained(site: Site, *more: str, about: tuple[str, str] = ("pod", "p")) -> dict[str, Any]:
     out, err = io.StringIO(), io.StringIO()
     kubeconfig = str(site.access.kubeconfig("nobody"))
-    arguments = ("explain", "pod", "p", "--kubeconfig", kubeconfig, "-o", "json", *more)
+    arguments = ("explain", *about, "--kubeconfig", kubeconfig, "-o", "json", *more)
     assert main(arguments, Terminal(out, err)) == 0, err.getvalue()
     found: dict[str, Any] = json.loads(out.getvalue())
     return found
@@ -98,3 +98,39 @@ def test_policies_that_are_objects_answer_by_themselves(site: Site) -> None:
     finally:
         for kind in ("policybundles", "schedulingprofiles"):
             site.do("DELETE", f"{POLICIES}/{kind}")
+
+
+def test_gangs_and_quotas_are_explained_as_the_scheduler_has_them(site: Site) -> None:
+    sigs = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default"
+    for kind in ("podgroups", "elasticquotas"):
+        site.do("DELETE", f"{sigs}/{kind}")
+    site.node("a", {"cpu": "4", "memory": "8Gi", "pods": "20"})
+    said = {"apiVersion": "scheduling.sigs.k8s.io/v1alpha1"}
+    group = {**said, "kind": "PodGroup", "metadata": {"name": "train"}, "spec": {"minMember": 3}}
+    site.do("POST", f"{sigs}/podgroups", group)
+    bounds = {"min": {"cpu": "1"}, "max": {"cpu": "1"}}
+    site.do(
+        "POST", f"{sigs}/elasticquotas",
+        {**said, "kind": "ElasticQuota", "metadata": {"name": "team"}, "spec": bounds},
+    )  # fmt: skip
+    with site.scheduler("s1", "--no-leader-elect"):
+        for at in range(2):
+            labels = {"quota.scheduling.koordinator.sh/name": "team"}
+            site.pod(f"t{at}", "1", metadata={"labels": labels})
+        site.eventually(lambda: "team: 1 of 1 cpu in use" in site.refusal(site.waiting()[0])[1], "one waits")
+        team = explained(site, about=("quota", "team"))
+        assert (team["limit"], team["used"], team["request"]) == ({"cpu": 1000}, {"cpu": 1000}, {"cpu": 2000})
+        assert team["waiting"] == 1
+        for at in range(3):
+            site.pod(f"w{at}", "2", metadata={"labels": {"pod-group.scheduling.sigs.k8s.io": "train"}})
+        site.eventually(
+            lambda: any("Insufficient cpu" in site.refusal(f"w{at}")[1] for at in range(3)), "it does not fit"
+        )
+        gang = explained(site, about=("gang", "train"))
+        assert (gang["minimum"], gang["pods"], gang["bound"], gang["placed"]) == (3, 3, 0, 1)
+        (message,) = {one["message"] for one in gang["members"] if one["node"] is None}
+        assert message == "0/1 nodes are available: 1 Insufficient cpu."
+        site.resize("a", {"cpu": "8", "memory": "8Gi", "pods": "20"})
+        site.eventually(lambda: len(site.where()) == 4, "there is room for all of it")
+        gang = explained(site, about=("gang", "train"))
+        assert (gang["bound"], {one["on"] for one in gang["members"]}) == (3, {"a"})
