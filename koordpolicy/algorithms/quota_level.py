@@ -43,15 +43,29 @@ class QuotaLevel:
     all parts are looked at, once for each state in which somebody asks; in columns, where they are many.
     """
 
-    __slots__ = ("_resources",)
+    __slots__ = ("_odd", "_resources")
 
     def __init__(self) -> None:
         self._resources: dict[str, _Resource] = {}
+        self._odd = 0
+
+    @property
+    def even(self) -> bool:
+        """Whether each gets what it asks for where there is enough for all, whatever the mins."""
+        return not self._odd
+
+    def enough(self, totals: Mapping[str, int]) -> bool:
+        """Whether there is enough for all, of all resources."""
+        for key, resource in self._resources.items():  # noqa: SIM110  # asked of every pod, and a generator takes longer
+            if resource.most > totals.get(key, 0):
+                return False
+        return True
 
     def put(self, name: str, parts: Mapping[str, QuotaPart], before: Mapping[str, QuotaPart]) -> None:
         """A quota brings these parts from now on, by resource, and not those that it brought before."""
-        for key in before.keys() - parts.keys():
-            self._change(key, name, before[key], None)
+        if before.keys() != parts.keys():
+            for key in before.keys() - parts.keys():
+                self._change(key, name, before[key], None)
         for key, part in parts.items():
             old = before.get(key)
             if old != part:
@@ -68,7 +82,9 @@ class QuotaLevel:
                 resource.fixed += sign * (0 if part.scales else part.min)
                 resource.most += sign * _most(part)
                 resource.scaling += sign * part.scales
-                resource.odd += sign * (not part.lends or part.weight <= 0)
+                odd = sign * (not part.lends or part.weight <= 0)
+                resource.odd += odd
+                self._odd += odd
         if resource.columns is not None:
             resource.columns.put(name, old, new)
         if new is None:

@@ -167,6 +167,20 @@ class QuotaSums:
             return dict.fromkeys(account.terms.max, 0)
         return masked(self._totals(path)[-1], account.terms.max.keys())
 
+    def has_all(self, name: str) -> bool:
+        """Whether a quota may certainly use all that it asks for, so that its runtime need not be known.
+
+        So it is where there is enough for all below the root, and nothing on the way down asks for more than its max.
+        """
+        account = self._accounts[name]
+        while account.limited == account.request and (parent := account.parent) is not None:
+            if not parent.level.even:
+                return False
+            if parent is self._root:
+                return parent.level.enough(self.capacity)
+            account = parent
+        return False
+
     def scaled_min(self, name: str) -> Amounts:
         """The min of a quota as far as it can be kept."""
         account, path = self._accounts[name], self.path(name)

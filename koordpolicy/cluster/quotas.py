@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, Final
 
 from koordpolicy.algorithms.quota_limits import ABOVE_OTHERS, QuotaExcess, QuotaLimit, excess
-from koordpolicy.algorithms.quota_sums import QuotaSums
+from koordpolicy.algorithms.quota_sums import QuotaAccount, QuotaSums
 from koordpolicy.algorithms.quota_tree import QuotaTree
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.quota_of_pod import quota_record
@@ -484,6 +484,8 @@ class Quotas:
         assert account is not None
         if not kept.takes_pods:
             return QuotaExcess(ABOVE_OTHERS, QuotaLimit(member.quota, account.used, NOTHING), ())
+        if request is None and self._certainly_within(member, kept, account):
+            return None
         asked = member.request if request is None else request
         going = self._preemptible(member.quota, without) if without is not None else NOTHING
         own = QuotaLimit(member.quota, _less(account.used, going), self.limit(member.quota))
@@ -496,6 +498,16 @@ class Quotas:
             for one in reversed((path or [])[:-1])
         )
         return excess(asked, own, reserved, above)
+
+    def _certainly_within(self, member: QuotaPod, kept: KeptQuota, account: QuotaAccount) -> bool:
+        """Whether a pod that is counted is within its quota, since that has all that its pods ask for, this one among them."""
+        return (
+            kept.by_runtime
+            and not (kept.by_parents or member.reserved or member.placed or account.children)
+            and self._members.get(member.view.pod.key) is member
+            and kept.quota.name not in _BUILTIN
+            and self.sums(member.quota).has_all(member.quota)
+        )
 
     def _preemptible(self, name: str, below: int) -> Amounts:
         total: dict[str, int] = {}

@@ -198,6 +198,17 @@ class Histories(RuleBasedStateMachine):
             assert self._account(name).child_request.get("cpu", 0) == 1000 * len(mine)
             assert self._used(name) == sum(cache.node_of(("default", one)) is not None for one in mine)
 
+    @invariant()
+    def what_is_certain_is_so(self) -> None:
+        quotas = self.scheduler.cache.state.quotas
+        for name in self.pods:
+            member = quotas.member(("default", name))
+            if member is not None and member.quota in self.most:
+                found = quotas.excess(
+                    member, member.request
+                )  # reckoned with runtimes, whether or not they need be known
+                assert (quotas.excess(member) is None) == (found is None)
+
     # --- what holds at rest -----------------------------------------------------------------------
 
     @rule()

@@ -18,6 +18,25 @@ from koordpolicy.model.time import NANOSECONDS
 
 KIND: Final = "GangScheduling"
 
+_COUNTS: Final = frozenset(
+    {
+        "minimum",
+        "total",
+        "mode",
+        "matchPolicy",
+        "pods",
+        "pending",
+        "waiting",
+        "bound",
+        "onceSatisfied",
+        "rounds",
+    }
+)
+"""The facts of a gang that do not tell it from another one that stands alike."""
+_KEPT: Final = 4096
+"""Answers that are kept at most."""
+_UNKNOWN: Final = object()
+
 BY_POD_GROUP: Final = "PodGroup"
 AT_ONCE: Final = "AtOnce"
 
@@ -25,7 +44,15 @@ AT_ONCE: Final = "AtOnce"
 class GangPolicy:
     """The decisions of one graph. Where one cannot be made, what it gives is said with it."""
 
-    __slots__ = ("_decisions", "by_pod_alone", "graph", "reads_priority", "some_starve")
+    __slots__ = (
+        "_answers",
+        "_by_count",
+        "_decisions",
+        "by_pod_alone",
+        "graph",
+        "reads_priority",
+        "some_starve",
+    )
 
     def __init__(self, graph: RuleGraph) -> None:
         self.graph = graph
@@ -39,6 +66,15 @@ class GangPolicy:
         read = {fact for one in self._decisions.values() for fact in one.facts}
         self.reads_priority: Final = self.some_starve or ("gang", "priority") in read
         """Whether anything depends on the priority of gangs."""
+
+        self._by_count = frozenset(
+            field
+            for field, one in self._decisions.items()
+            if all(root == "gang" and fact in _COUNTS for root, fact in one.facts)
+        )
+        """The decisions that gangs of other names, at another time, have in common with one that stands as they do."""
+        self._answers: dict[tuple[object, ...], Any] = {}
+        """Their values."""
 
     def gang_of(self, pod: PodView, namespace: Mapping[str, Any], now: int) -> str:
         """The name of the gang that a pod belongs to; empty for none, and where it cannot be told."""
@@ -108,6 +144,35 @@ class GangPolicy:
         if decision.program is None:
             return otherwise if decision.constant is None else decision.constant
         return self._value(field, records(), otherwise)
+
+    def answer(
+        self,
+        field: str,
+        gang: Gang,
+        group: GangGroup,
+        records: Callable[[Gang, GangGroup], Records],
+        otherwise: Any,
+    ) -> Any:
+        """The same as `says`, and remembered where it depends on nothing but numbers: these are asked several times of each pod."""
+        if field not in self._by_count:
+            return self.says(field, lambda: records(gang, group), otherwise)
+        said = gang.parameters
+        terms = None if said is None else (said.minimum, said.total, said.mode, said.match_policy)
+        stands = (
+            len(gang.pods),
+            len(gang.pending),
+            len(gang.waiting),
+            len(gang.bound),
+            group.once_satisfied,
+            group.rounds,
+        )
+        key = field, terms, stands
+        found = self._answers.get(key, _UNKNOWN)
+        if found is _UNKNOWN:
+            if len(self._answers) >= _KEPT:
+                self._answers.clear()
+            found = self._answers[key] = self.says(field, lambda: records(gang, group), otherwise)
+        return found
 
     def _value(self, field: str, records: Records, otherwise: Any) -> Any:
         try:
@@ -195,11 +260,11 @@ class GangDecisions:
 
     def at_once(self, gang: Gang, group: GangGroup) -> bool:
         """Whether its pods are decided on in one go."""
-        found = self.policy.says("placement", lambda: self.records(gang, group), "OneByOne")
+        found = self.policy.answer("placement", gang, group, self.records, "OneByOne")
         return str(found) == AT_ONCE
 
     def _says(self, field: str, gang: Gang, group: GangGroup, *, otherwise: bool = False) -> bool:
-        return self.policy.says(field, lambda: self.records(gang, group), otherwise) is True
+        return self.policy.answer(field, gang, group, self.records, otherwise) is True
 
 
 def _second(now: int) -> Timestamp:
