@@ -1,6 +1,8 @@
 """What all tests share: where things lie, golden files, and how much hypothesis tries."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,8 +22,8 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 settings.register_profile("long", settings.get_profile("default"), max_examples=5_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
 
-# What one test compiles, with the code as it changed that, no other test shall take.
-os.environ.setdefault("KOORDPOLICY_CACHE", "off")
+SWITCH = "KOORDPOLICY_CACHE"
+"""The variable that says whether commands keep the compiled pack from one to the next."""
 
 WAITING = ("tests/contract/", "tests/differential_scheduling/", "tests/integration/")
 """Folders of tests that wait for real programs."""
@@ -45,6 +47,21 @@ LONGEST = (
     "tests/unit/agent/test_whole_agent.py",
 )
 """Files that take longest (`make test ARGS=--durations=100` tells), each kind from the longest on."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the compiled pack for a run in several processes, made before any test can change the code it is made with.
+
+    A run in one process, of few tests, compiles it whenever a command does: no test shall take what another one made.
+    """
+    if SWITCH in os.environ:
+        return
+    os.environ[SWITCH] = "off"
+    if config.getoption("tx", None):
+        environment = {**os.environ, SWITCH: "on", "PYTHONPATH": str(REPOSITORY)}
+        making = [sys.executable, "-m", "koordpolicy.cli", "check", "examples/02-tune-one-pool"]
+        subprocess.run(making, cwd=REPOSITORY, env=environment, check=True, stdout=subprocess.DEVNULL)
+        os.environ[SWITCH] = "on"
 
 
 @pytest.hookimpl(optionalhook=True)

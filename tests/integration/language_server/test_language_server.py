@@ -232,7 +232,7 @@ NASTY = [
     "a: &a [*a]",
     "{{ helm }}",
     "- " * 500,
-    "[" * 5000,
+    "[" * 2000,
     "kind: CPUSuppress\nspec: 5\n",
     "kind: [CPUSuppress]\nspec: {match: 3, variables: {a: 1}}\n",
     "kind: PolicyTest\nspec: {cases: [1, {expect: 3}, {expect: {a: 1}, given: 7}]}\n",
