@@ -80,6 +80,7 @@ class NodeAccount(Generic[K]):
             offers,
             available,
             uses,
+            len(references),
         )
 
     def _offered(self, zone: int, amounts: Amounts, reserved: frozenset[int]) -> Amounts:

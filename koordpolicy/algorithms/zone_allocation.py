@@ -73,6 +73,8 @@ class NodeRoom:
     offers: Mapping[int, Amounts]
     available: Mapping[int, Amounts]
     uses: Mapping[int, ZoneUse]
+    owned: int = 0
+    """CPUs that pods have as their own."""
 
     @property
     def zones(self) -> list[int]:

@@ -6,11 +6,12 @@ a pod has to be split over zones, or cores are not alike. What it says is what `
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from koordpolicy.algorithms.amplified import amplified_cpu
 from koordpolicy.algorithms.columns import Column, Mask
 from koordpolicy.algorithms.cpu_accumulator import NOT_ENOUGH, BindPolicy
 from koordpolicy.algorithms.cpu_binding import (
@@ -22,8 +23,9 @@ from koordpolicy.algorithms.cpu_binding import (
     POLICY_DIFFERS,
     PodNeeds,
 )
+from koordpolicy.algorithms.fit_score import Strategy
 from koordpolicy.algorithms.numa_merge import MOST_ZONES, Exclusive, NUMAPolicy, ZoneUse
-from koordpolicy.algorithms.zone_allocation import MILLI, NodeRoom
+from koordpolicy.algorithms.zone_allocation import MILLI, NodeRoom, ZoneRules
 from koordpolicy.model.protocol import CPU
 
 NO_ZONE_FITS: Final = "node(s) without a NUMA zone that has room for the pod"
@@ -71,7 +73,12 @@ class RoomColumns:
         self._numa = np.zeros(rows, np.int64)
         self._zones = np.zeros((rows, MOST_ZONES), np.bool_)
         self._shared = np.zeros((rows, MOST_ZONES), np.bool_)
+        self.sold = np.zeros(rows, np.int64)
+        """What the CPUs that pods own are sold for, in millicores."""
+        self.ratios = np.ones(rows)
+        """How many times over CPU is sold."""
         self._available: dict[str, _Zones] = {}
+        self._offers: dict[str, _Zones] = {}
         self._reported: dict[str, Mask] = {}
 
     def __len__(self) -> int:
@@ -91,6 +98,8 @@ class RoomColumns:
             self._in_zone[:, row, place] = [len(cpus & there) for cpus in sets]
             self._zones[row, place] = True
             self._shared[row, place] = room.uses.get(zone) is ZoneUse.SHARED
+        self.sold[row] = amplified_cpu(MILLI * room.owned, room.rules.ratio)
+        self.ratios[row] = max(room.rules.ratio, 1.0)
         self._per_core[row] = layout.per_core
         self._alike[row] = all(len(cpus) == layout.per_core for cpus in layout.siblings.values())
         self._bind[row] = _BINDS.index(room.rules.bind)
@@ -99,10 +108,12 @@ class RoomColumns:
             reported[row] = False
         for name in {name for amounts in room.offers.values() for name in amounts}:
             available = self._available.setdefault(name, np.zeros((self._rows, MOST_ZONES), np.int64))
+            offers = self._offers.setdefault(name, np.zeros((self._rows, MOST_ZONES), np.int64))
             self._reported.setdefault(name, np.zeros(self._rows, np.bool_))[row] = True
-            available[row] = 0
+            available[row] = offers[row] = 0
             for place, zone in enumerate(numbers):
                 available[row, place] = room.available[zone].get(name, 0)
+                offers[row, place] = room.offers[zone].get(name, 0)
 
     @property
     def any_rules(self) -> bool:
@@ -112,14 +123,10 @@ class RoomColumns:
     def look(self, needs: PodNeeds) -> Looked:
         """What is known of a pod on each node."""
         rows, count = self._rows, needs.count
-        bound = np.full(rows, needs.binds) | (self._bind > 0) if needs.milli > 0 else np.zeros(rows, np.bool_)
-        own, wanted = _POLICIES.index(needs.numa), _BINDS.index(needs.bind) if needs.bind in _BINDS else 0
-        numa = np.full(rows, own) if own else self._numa
+        own, wanted = _POLICIES.index(needs.numa), _wanted(needs)
+        bound, bind, required, whole, numa = self._terms(needs)
         forced = self._bind > 0
-        bind = np.full(rows, wanted) if needs.required else np.where(forced, self._bind, wanted)
-        required = forced | needs.required
         usable = self._of_binding(self._usable, bind, required)
-        whole = required & (bind == _FULL)
         conflicts = (
             (self._numa > 0) & (self._numa != own) if own else np.zeros(rows, np.bool_),
             bound & (needs.milli % MILLI != 0),
@@ -128,7 +135,8 @@ class RoomColumns:
             bound & whole & (count % np.maximum(self._per_core, 1) != 0),
         )
         aligned = numa > 0
-        fits, together, known = self._in_zones(needs, bound, bind, required, whole)
+        each, together, known = self._in_zones(needs, bound, bind, required, whole)
+        fits = each.any(axis=1)
         ends = (
             aligned & ~self._zones.any(axis=1),
             ~aligned & bound & (usable < count),
@@ -144,10 +152,20 @@ class RoomColumns:
         refused[:, undecided] = False
         return Looked(refused, np.logical_or.reduce(refused[:_LASTING]), undecided)
 
+    def _terms(self, needs: PodNeeds) -> "_Terms":
+        """On what terms a pod would be on each node."""
+        rows, forced = self._rows, self._bind > 0
+        own, wanted = _POLICIES.index(needs.numa), _wanted(needs)
+        bound = np.full(rows, needs.binds) | forced if needs.milli > 0 else np.zeros(rows, np.bool_)
+        bind = np.full(rows, wanted) if needs.required else np.where(forced, self._bind, wanted)
+        required = forced | needs.required
+        numa = np.full(rows, own) if own else self._numa
+        return _Terms(bound, bind, required, required & (bind == _FULL), numa)
+
     def _in_zones(
         self, needs: PodNeeds, bound: Mask, bind: Column, required: Mask, whole: Mask
     ) -> tuple[Mask, Mask, Mask]:
-        """Where one zone fits, where all have enough together, and where that says it all."""
+        """Which zones fit by themselves, where all have enough together, and where that says it all."""
         most = self._most
         fits, together = self._zones[:, :most].copy(), np.ones(self._rows, np.bool_)
         asked = np.zeros(self._rows, np.bool_)
@@ -168,11 +186,60 @@ class RoomColumns:
         strict = needs.numa in (NUMAPolicy.RESTRICTED, NUMAPolicy.SINGLE_NUMA_NODE)
         strict_rows = np.full(self._rows, strict) | (self._numa > _POLICIES.index(NUMAPolicy.BEST_EFFORT))
         cpu = self._reported.get(CPU, np.zeros(self._rows, np.bool_))
-        return np.where(strict_rows, apart.any(axis=1), fits.any(axis=1)), together, asked & (~bound | cpu)
+        return np.where(strict_rows[:, np.newaxis], apart, fits), together, asked & (~bound | cpu)
+
+    def scores(self, needs: PodNeeds, scored: ZoneRules) -> tuple[Mask, Column]:
+        """Where a pod is kept in zones, and the scores of those: of the best zone that fits, else of all together. 0 to 100."""
+        terms = self._terms(needs)
+        fits, _, _ = self._in_zones(needs, terms.bound, terms.bind, terms.required, terms.whole)
+        shape = self._rows, self._most
+        points, points_all = np.zeros(shape, np.int64), np.zeros(self._rows, np.int64)
+        weights, weights_all = np.zeros(shape, np.int64), np.zeros(self._rows, np.int64)
+        asked = dict(needs.request)
+        for name, weight in scored.weights.items():
+            if name not in self._offers:
+                continue
+            offers, free = self._offers[name][:, : self._most], self._available[name][:, : self._most]
+            more = asked.get(name, 0)
+            points += weight * _share(offers, offers - free + more, scored.strategy)
+            weights += np.where(offers > 0, weight, 0)
+            all_of, free_of_all = offers.sum(axis=1), free.sum(axis=1)
+            points_all += weight * _share(all_of, all_of - free_of_all + more, scored.strategy)
+            weights_all += np.where(all_of > 0, weight, 0)
+        best = np.where(fits, points // np.maximum(weights, 1), -1).max(axis=1, initial=-1)
+        return terms.aligned, np.where(best >= 0, best, points_all // np.maximum(weights_all, 1))
 
     def _of_binding(self, counts: _Zones, bind: Column, required: Mask) -> _Zones:
         """Of CPUs by binding those that count on each node: all that are free, where the binding is a wish."""
         return counts[np.where(required, bind, 0), np.arange(self._rows)]
+
+
+class _Terms(NamedTuple):
+    """Terms by row: whether a pod is bound, how, whether it has to be, in whole cores; and the number of the zone policy."""
+
+    bound: Mask
+    bind: Column
+    required: Mask
+    whole: Mask
+    numa: Column
+
+    @property
+    def aligned(self) -> Mask:
+        """Where it is kept in zones."""
+        aligned: Mask = self.numa > 0
+        return aligned
+
+
+def _wanted(needs: PodNeeds) -> int:
+    return _BINDS.index(needs.bind) if needs.bind in _BINDS else 0
+
+
+def _share(offers: Column, requested: Column, strategy: Strategy) -> Column:
+    """How full something would be, or how empty, 0 to 100; 0 where nothing is offered."""
+    there = np.maximum(offers, 1)
+    if strategy is Strategy.MOST_ALLOCATED:
+        return np.where(offers > 0, np.minimum(requested, offers) * 100 // there, 0)
+    return np.where((offers > 0) & (requested <= offers), (offers - requested) * 100 // there, 0)
 
 
 def columns_of(rooms: Sequence[NodeRoom]) -> RoomColumns:

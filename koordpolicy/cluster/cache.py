@@ -100,6 +100,7 @@ class ClusterCache:
         self.state = ClusterState() if state is None else state
         self.state.reservations.pods_on = self.pods_on
         self.state.reservations.labels_of = self._labels_of
+        self.state.cpus.facts_of = self._facts_of
         self._policy = policy
         self._catalogue = catalogue
         self._reads_pods = any(path == "pods" or path.startswith("usage.prod") for path in reads)
@@ -240,6 +241,9 @@ class ClusterCache:
     def _labels_of(self, node: str) -> Mapping[str, str]:
         entry = self._nodes.get(node)
         return {} if entry is None or entry.node is None else entry.node.labels
+
+    def _facts_of(self, node: str) -> Record:
+        return dict(self.table.row(self.table.index(node))) if node in self.table else {}
 
     def _move(self, key: PodKey, node: str | None) -> None:
         """Note where a pod is from now on."""

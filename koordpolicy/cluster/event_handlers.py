@@ -195,7 +195,7 @@ EVENT_HANDLERS: Final[tuple[EventHandler, ...]] = (
         resources.NODE_RESOURCE_TOPOLOGIES,
         lambda state, obj: state.set_zones(_name(obj), read_zones(obj), obj),
         lambda state, _, name: state.remove_zones(name),
-        None,
+        Event.CPUS_CHANGED,
         # What zones offer is written into the object: not into one that says something else by now.
         drop_unreadable=True,
     ),

@@ -23,6 +23,7 @@ class Event(Enum):
     QUOTA_CHANGED = auto()
     RESERVATION_CHANGED = auto()
     DEVICES_CHANGED = auto()
+    CPUS_CHANGED = auto()
 
 
 EVERY_EVENT = frozenset(Event)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from koordpolicy.cluster.budgets import Budgets
+from koordpolicy.cluster.cpu_accounts import CPUAccounts
 from koordpolicy.cluster.device_cards import DeviceCards
 from koordpolicy.cluster.domains import Topology
 from koordpolicy.cluster.images import NodeImages
@@ -23,14 +24,16 @@ from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.cluster.volumes import Volumes
 from koordpolicy.cluster.workloads import Workloads
 from koordpolicy.cluster.zones_and_devices import ZonesAndDevices
+from koordpolicy.model.cpu_topology import read_node_cpus
 from koordpolicy.model.devices import NodeDevices
 from koordpolicy.model.facts import Record
 from koordpolicy.model.images import node_images
 from koordpolicy.model.neighbours import ALONE, Neighbours
 from koordpolicy.model.node import Node
+from koordpolicy.model.numa import Zone
 from koordpolicy.model.pod_ports import HostPort
 from koordpolicy.model.pod_volumes import NO_VOLUMES, PodVolumes
-from koordpolicy.model.reading import NOTHING, ObjectError
+from koordpolicy.model.reading import NOTHING, Json, ObjectError
 
 T = TypeVar("T")
 
@@ -46,7 +49,7 @@ class ClusterState(ZonesAndDevices):
     """
 
     __slots__ = (
-        "apart", "budgets", "cards", "images", "label_sets", "namespaces", "near", "network", "pod_groups", "ports", "quotas",
+        "apart", "budgets", "cards", "cpus", "images", "label_sets", "namespaces", "near", "network", "pod_groups", "ports", "quotas",
         "reservations", "topology", "undo", "volumes", "wishes", "workloads",
     )  # fmt: skip
 
@@ -69,6 +72,7 @@ class ClusterState(ZonesAndDevices):
         self.quotas = Quotas(self.undo, self.namespaces)
         self.reservations = Reservations()
         self.cards = DeviceCards(self.undo)
+        self.cpus = CPUAccounts(self.undo)
 
     def again(self) -> "ClusterState":
         """The same without nodes and pods, which are to come anew."""
@@ -85,6 +89,7 @@ class ClusterState(ZonesAndDevices):
         found.quotas = self.quotas
         found.reservations = self.reservations
         found.cards = self.cards.again()
+        found.cpus = self.cpus.again()
         found.quotas.begin(None)
         return found
 
@@ -101,6 +106,17 @@ class ClusterState(ZonesAndDevices):
         """A namespace is gone; whether it had labels."""
         self.namespaces.pop(name, None)
         return self.label_sets.name_space(name, None)
+
+    def set_zones(self, node: str, zones: tuple[Zone, ...], raw: Json) -> None:
+        """A node has these NUMA zones and CPUs, as an object says. Raises ObjectError."""
+        cpus = read_node_cpus(raw)
+        super().set_zones(node, zones, raw)
+        self.cpus.set(node, cpus)
+
+    def remove_zones(self, node: str) -> None:
+        """Nothing is known of a node's zones any more."""
+        super().remove_zones(node)
+        self.cpus.remove(node)
 
     def set_devices(self, node: str, devices: NodeDevices) -> None:
         """A node has these devices, as an object says."""
@@ -122,6 +138,7 @@ class ClusterState(ZonesAndDevices):
         self.images.put(row, _or(lambda: node_images(node.raw), NOTHING))
         self.volumes.node_came(node.name, row)
         self.cards.node_came(node.name, row)
+        self.cpus.node_came(node.name, row)
         for pod in pods:
             self._count(pod, row, 1)
 
@@ -133,6 +150,8 @@ class ClusterState(ZonesAndDevices):
             self.quotas.node_offers(node.name, node.allocatable)
         if before.raw is not node.raw:
             self.images.put(row, _or(lambda: node_images(node.raw), NOTHING))
+        if self.cpus.known:
+            self.cpus.node_changed(node.name)
 
     def node_left(self, name: str, row: int, last: int, moved: str, pods: Iterable[PodView]) -> None:
         """A node's row is gone, and the last row, of the node `moved`, has taken its number."""
@@ -143,6 +162,7 @@ class ClusterState(ZonesAndDevices):
         self.images.drop(row)
         self.volumes.node_left(name, row, last, moved)
         self.cards.node_left(name, row, moved)
+        self.cpus.node_left(name, row, moved)
         for part in (self.label_sets, self.apart, self.near, self.wishes, self.ports, self.network):
             part.drop(row, last)
 
@@ -152,6 +172,8 @@ class ClusterState(ZonesAndDevices):
         """A pod is on a node; `row` is None for one that is not known."""
         if self.cards.dealt:
             self.cards.came(pod.pod.key)
+        if self.cpus.dealt:
+            self.cpus.came(pod.pod.key)
         if self.quotas.active:
             self.quotas.came(pod)
             if self.undo.depth:
@@ -165,6 +187,8 @@ class ClusterState(ZonesAndDevices):
         """A pod is not on a node any more."""
         if self.cards.dealt:
             self.cards.left(pod.pod.key)
+        if self.cpus.dealt:
+            self.cpus.left(pod.pod.key)
         if self.quotas.active:
             self.quotas.left(pod)
             if self.undo.depth:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from koordpolicy.cluster.cpu_accounts import CPUClaim
 from koordpolicy.cluster.device_cards import DeviceClaim
 from koordpolicy.diagnostics.wording import worded
 from koordpolicy.graph import RuleGraph
@@ -81,6 +82,7 @@ class DecisionReporter:
                 self._graph(decision.digest),
                 gangs=self._keeps_gangs(),
                 devices=any(isinstance(claim, DeviceClaim) for claim in decision.claims.values()),
+                cpus=any(isinstance(claim, CPUClaim) for claim in decision.claims.values()),
             )
             if lacking:
                 message = f"Placed without what is not yet enforced: {', '.join(lacking)}"

@@ -36,6 +36,7 @@ _ANNOTATIONS: Final = (
     (SCHEDULING_HINT, "its hint"),
     (DEPRECATED_SCHEDULING_HINT, "its hint"),
 )
+_OF_CPUS: Final = frozenset({NUMA_TOPOLOGY_SPEC, RESOURCE_SPEC})
 _KEYS: Final = frozenset(key for key, _ in (*_LABELS, *_ANNOTATIONS)) | {QOS_CLASS}
 _DEVICES: Final = (GPU, RDMA, FPGA)
 """How names of resources begin that stand for devices, which have to be allocated."""
@@ -49,27 +50,27 @@ def _devices_among(names: frozenset[str]) -> tuple[str, ...]:
 
 
 def not_enforced(
-    pod: Pod, graph: RuleGraph, *, gangs: bool = False, devices: bool = False
+    pod: Pod, graph: RuleGraph, *, gangs: bool = False, devices: bool = False, cpus: bool = False
 ) -> tuple[str, ...]:
     """What a pod is placed without, in phrases that name where it asks for it. `gangs` says that gangs are kept together,
-    `devices` that it was given devices.
+    `devices` that it was given devices, `cpus` that it was given CPUs or NUMA zones.
     """
-    return tuple(_each(pod, graph, gangs=gangs, devices=devices))
+    return tuple(_each(pod, graph, gangs=gangs, devices=devices, cpus=cpus))
 
 
-def _each(pod: Pod, graph: RuleGraph, *, gangs: bool, devices: bool) -> Iterator[str]:
+def _each(pod: Pod, graph: RuleGraph, *, gangs: bool, devices: bool, cpus: bool) -> Iterator[str]:
     says_something = not (_KEYS.isdisjoint(pod.labels) and _KEYS.isdisjoint(pod.annotations))
     if says_something:  # as few pods do
         for key, what in _LABELS:
             if pod.labels.get(key) and not (gangs and what is _GANG):
                 yield f"{what} (label {key})"
         for key, what in _ANNOTATIONS:
-            if pod.annotations.get(key) and not (gangs and what is _GANG):
+            if pod.annotations.get(key) and not (gangs and what is _GANG) and not (cpus and key in _OF_CPUS):
                 yield f"{what} (annotation {key})"
     asked = frozenset().union(*[one.requests for one in (*pod.containers, *pod.init_containers)])
     for name in () if devices else _devices_among(asked):
         yield f"devices of its own ({name})"
-    if not says_something:
+    if cpus or not says_something:
         return
     label = pod.labels.get(QOS_CLASS)
     for name, said in graph.classes.qos.items() if label else ():

@@ -6,15 +6,13 @@ from typing import Final
 
 from koordpolicy.cluster.event_handlers import EVERY_RESOURCE, EventHandlers
 from koordpolicy.cluster.watch import ClusterWatch
-from koordpolicy.kube.resources import NODE_RESOURCE_TOPOLOGIES
 from koordpolicy.runtime.component import RunningComponent
 from koordpolicy.runtime.policies.live import ActiveRevision
 from koordpolicy.scheduler.scheduler import Scheduler
 
 LOG: Final = logging.getLogger(__name__)
 
-WATCHED: Final = tuple(one for one in EVERY_RESOURCE if one != NODE_RESOURCE_TOPOLOGIES)
-"""No fact of a scheduler's rows follows from a topology."""
+WATCHED: Final = EVERY_RESOURCE
 
 
 def watch(component: RunningComponent, scheduler: Scheduler, wake: Callable[[], None]) -> ClusterWatch:

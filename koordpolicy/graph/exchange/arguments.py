@@ -150,6 +150,14 @@ ARGUMENTS: Final[tuple[Argument, ...]] = (
         [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}],
     ),
     *_arguments("NodeResourcesFit", ("scoringStrategy.requestedToCapacityRatio.shape", "fitShape", SHAPE)),
+    *_arguments("NodeNUMAResource", ("scoringStrategy.type", "zoneStrategy", WORD)),
+    Argument(
+        "NodeNUMAResource",
+        ("scoringStrategy", "resources"),
+        "zoneWeights",
+        WEIGHTS,
+        [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}],
+    ),
     *_arguments("NodeResourcesBalancedAllocation", ("resources", "balancedResources", NAMES)),
     *_arguments(
         "InterPodAffinity",

@@ -13,6 +13,7 @@ KIND_OF: Final[Mapping[str, str]] = {
     "Coscheduling": "GangScheduling",
     "ElasticQuota": "QuotaTree",
     "DeviceShare": "DeviceSharing",
+    "NodeNUMAResource": "CPUTopology",
 }
 """Plugins whose arguments are said by a kind."""
 
@@ -27,6 +28,13 @@ def _amounts(value: Any) -> dict[str, str]:
 
 
 AMOUNTS: Final = Carriage(_amounts, dict)
+_BINDINGS: Final = among("FullPCPUs", "SpreadByPCPUs")
+_STRATEGIES: Final = among("LeastAllocated", "MostAllocated")
+_ZONE_STRATEGY: Final = Carriage(
+    # Of its weights Koordinator makes nothing.
+    lambda value: _STRATEGIES.write(value.get("type") if isinstance(value, Mapping) else value),
+    _STRATEGIES.show,
+)
 _POLICIES: Final = among("once-satisfied", "only-waiting", "waiting-and-running")
 
 
@@ -49,6 +57,8 @@ KIND_ARGUMENTS: Final[Mapping[tuple[str, str], KindArgument]] = {
     ("Coscheduling", "awareNetworkTopology"): KindArgument("awareNetworkTopology"),
     ("Coscheduling", "controllerWorkers"): KindArgument("phases.workers", COUNT),
     ("Coscheduling", "skipCheckScheduleCycle"): KindArgument(needless="it has no effect any more"),
+    ("NodeNUMAResource", "defaultCPUBindPolicy"): KindArgument("defaultBinding", _BINDINGS),
+    ("NodeNUMAResource", "numaScoringStrategy"): KindArgument("zoneStrategy", _ZONE_STRATEGY),
     ("ElasticQuota", "delayEvictTime"): KindArgument("delayEvictTime", WINDOW),
     ("ElasticQuota", "revokePodInterval"): KindArgument("revokePodInterval", WINDOW),
     ("ElasticQuota", "defaultQuotaGroupMax"): KindArgument("defaultQuotaGroupMax", AMOUNTS),

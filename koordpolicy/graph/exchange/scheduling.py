@@ -35,9 +35,9 @@ from koordpolicy.model.scheduler_config import (
     read_scheduler_config,
 )
 
-NOT_YET: Final = frozenset({"NodeNUMAResource", "SchedulingHint"})
+NOT_YET: Final = frozenset({"SchedulingHint"})
 """Plugins of koord-scheduler that koordpolicy's does not have."""
-WHOLE: Final = frozenset({"Coscheduling", "ElasticQuota", "Reservation", "DeviceShare"})
+WHOLE: Final = frozenset({"Coscheduling", "ElasticQuota", "Reservation", "NodeNUMAResource", "DeviceShare"})
 """Plugins that are one filter here with all that they do elsewhere: they are on where any extension point names them."""
 _EVERYWHERE: Final = frozenset({"SchedulingGates", "PrioritySort", "DefaultBinder", "DefaultPreBind"})
 """Plugins whose part every profile of koordpolicy has."""

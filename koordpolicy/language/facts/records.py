@@ -137,6 +137,30 @@ DEVICE = Record(
     ),
 )
 
+RESOURCE_SPEC = Record(
+    "resourceSpec",
+    "What a pod says of how it wants CPUs and NUMA zones (annotations `resource-spec` and `numa-topology-spec`).",
+    (
+        Fact("requiredBinding", STRING, "`requiredCPUBindPolicy`; empty where it is not said.", _SCHEDULER),
+        Fact("preferredBinding", STRING, "`preferredCPUBindPolicy`.", _SCHEDULER),
+        Fact("exclusive", STRING, "`preferredCPUExclusivePolicy`.", _SCHEDULER),
+        Fact("alignment", STRING, "`numaTopologyPolicy`.", _SCHEDULER),
+        Fact("zoneExclusive", STRING, "`singleNUMANodeExclusive`.", _SCHEDULER),
+    ),
+)
+
+TOPOLOGY = Record(
+    "topology",
+    "What a NodeResourceTopology says of its node.",
+    (
+        Fact("cpus", INT, "How many CPUs the node has.", _SCHEDULER, usual=1),
+        Fact("zones", INT, "How many NUMA zones.", _SCHEDULER, usual=1),
+        Fact("cpuManager", STRING, "Policy of the kubelet's CPU manager: `none` or `static`.", _SCHEDULER),
+        Fact("fullPCPUsOnly", BOOL, "Whether that gives whole cores only.", _SCHEDULER),
+        Fact("policies", list_of(STRING), "Topology policies of the kubelet.", _SCHEDULER),
+    ),
+)
+
 COLOCATION_PROFILE = Record(
     "colocationProfile",
     "A ClusterColocationProfile object.",
@@ -159,6 +183,8 @@ FACTS = FactTable(
         ZONE,
         HOST_APPLICATION,
         DEVICE,
+        RESOURCE_SPEC,
+        TOPOLOGY,
         CLUSTER,
         CANDIDATE,
         GANG_DECLARATION,

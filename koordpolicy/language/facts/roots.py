@@ -120,6 +120,18 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 "The device of a node that is decided on.",
                 frozenset({Component.SCHEDULER}),
             ),
+            Root(
+                "resourceSpec",
+                record("resourceSpec"),
+                "What the pod that is decided on says of CPUs and NUMA zones.",
+                frozenset({Component.SCHEDULER}),
+            ),
+            Root(
+                "topology",
+                record("topology"),
+                "What is said of the CPUs of the node that is decided on.",
+                frozenset({Component.SCHEDULER}),
+            ),
             Root("cluster", record("cluster"), "The cluster as a whole.", CENTRAL),
             Root(
                 "operation",

@@ -192,6 +192,15 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             ]
         ),
     ),
+    ("CPUTopology", _COMPILED, _RULES),
+    (
+        "CPUTopology",
+        _SCHEDULED,
+        (
+            "pods pods.owns pods.binding pods.required pods.exclusive pods.alignment pods.apart nodes nodes.binding "
+            "nodes.alignment nodes.strategy nodes.split nodes.reserved nodes.amplification scoring scoring.strategy scoring.weights"
+        ),
+    ),
     ("DeviceSharing", _COMPILED, _RULES),
     (
         "DeviceSharing",

@@ -192,6 +192,20 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
                 choices=MappingProxyType({"strategy": _LEAST_OR_MOST}),
             ),
             PluginName(
+                "NodeNUMAResource",
+                "CPUs of their own and places in NUMA zones, as the kind CPUTopology says: as a filter, nodes with enough of both; as a "
+                "score, how full the zones of a pod would be, or its node where it is in none.",
+                filters=True,
+                scores=True,
+                parameters=MappingProxyType(
+                    {
+                        "strategy": "`LeastAllocated` or `MostAllocated`.",
+                        "weights": "Weight of each resource; of those that a node lacks none counts.",
+                    }
+                ),
+                choices=MappingProxyType({"strategy": _LEAST_OR_MOST}),
+            ),
+            PluginName(
                 "Coscheduling",
                 "Pods of a gang run together or not at all, as the kind GangScheduling says.",
                 filters=True,

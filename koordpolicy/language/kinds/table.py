@@ -14,6 +14,7 @@ from koordpolicy.language.kinds.bundle import LibrarySpec, PolicyBundleSpec, Pol
 from koordpolicy.language.kinds.burst import CPUBurstSpec
 from koordpolicy.language.kinds.classes import PriorityBandSpec, QoSClassSpec
 from koordpolicy.language.kinds.collection import MetricCollectionSpec
+from koordpolicy.language.kinds.cpus import CPUTopologySpec
 from koordpolicy.language.kinds.device_resources import DeviceResourceSpec
 from koordpolicy.language.kinds.devices import DeviceSharingSpec
 from koordpolicy.language.kinds.eviction import CPUEvictionSpec, MemoryEvictionSpec
@@ -159,6 +160,13 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 "What the root quota is that follows from a set of nodes.",
                 frozenset({Component.MANAGER}),
                 _roots("quotaProfile", "now"),
+            ),
+            Kind(
+                "CPUTopology",
+                CPUTopologySpec,
+                "Which pods get CPUs of their own and how these lie, and over which NUMA zones pods may be spread.",
+                frozenset({Component.SCHEDULER}),
+                _roots("pod", "node"),
             ),
             Kind(
                 "DeviceSharing",

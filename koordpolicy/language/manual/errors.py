@@ -47,6 +47,10 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "of a pod: its use does not count; of a workload: what its object recommends stays",
             "-",
         ),
+        "CPUTopology": (
+            "of a pod: it waits, with the error; of a node: it has no rules of its own, and all who keep CPUs keep theirs",
+            "-",
+        ),
         "DeviceSharing": ("the request fails, and the webhook's `failurePolicy` decides", "-"),
         "Overcommit": (
             (

@@ -79,6 +79,12 @@ _SPECS = {
           cpu: {target: 98%, margin: 25%, minimum: 100m}
           memory: {target: 100%}
     """,
+    "CPUTopology": """
+        metadata: {name: databases}
+        spec:
+          match: {nodes: {matchLabels: {pool: databases}}}
+          nodes: {alignment: SingleNUMANode, strategy: MostAllocated}
+    """,
     "DeviceSharing": """
         metadata: {name: gpu}
         spec:

@@ -1,0 +1,290 @@
+"""The CPUs and NUMA zones of all nodes with what pods have of them.
+
+What a pod has is its own as long as it is there: it is taken when a node is chosen for it, or found on a pod that has one, and
+given back once. Where a pod leaves its node in a trial, what it has is free until it is back. Nodes are told apart by name; by
+row of the node table stands what is asked of all of them at once (`algorithms/zone_columns.py`).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.algorithms.columns import Column
+from koordpolicy.algorithms.cpu_accumulator import CPUExclusive
+from koordpolicy.algorithms.cpu_binding import NodeRules, PodNeeds
+from koordpolicy.algorithms.node_cpus import NodeAccount
+from koordpolicy.algorithms.zone_allocation import NoRoom, allocate
+from koordpolicy.algorithms.zone_columns import RoomColumns
+from koordpolicy.cluster.cpu_policy import CPUPolicy
+from koordpolicy.cluster.undo_log import UndoLog
+from koordpolicy.model.cpu_layout import CPULayout
+from koordpolicy.model.cpu_topology import Allocation, NodeCPUs
+from koordpolicy.model.facts import Record
+from koordpolicy.model.pod import PodKey
+from koordpolicy.model.protocol import CPU
+
+_NO_CPUS: Final = NodeCPUs(CPULayout.of(()), {})
+_NOTHING: Final[NodeAccount[PodKey]] = NodeAccount(_NO_CPUS, NodeRules(), ())
+_SPARE: Final = 64
+"""Rows that columns have beyond those that are there, at least: nodes come one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CPUClaim:
+    """What a pod has of the CPUs and zones of a node. `spec` is the annotation that says how it was bound, empty where that says so
+    already; `of` the class that its label says.
+    """
+
+    pod: PodKey
+    node: str
+    allocation: Allocation
+    exclusive: CPUExclusive = CPUExclusive.NONE
+    spec: str = ""
+    of: str = ""
+
+
+@dataclass(slots=True)
+class _Node:
+    topology: NodeCPUs | None = None
+    owners: dict[PodKey, CPUClaim] = field(default_factory=dict)
+    account: NodeAccount[PodKey] | None = None
+    refused: dict[PodNeeds, str] = field(default_factory=dict)
+    """Why pods do not fit, as long as nothing changes here; empty where they do."""
+
+
+class CPUAccounts:
+    """All of it. `version` is another one after each change. `facts_of` gives the facts of a node that has a row."""
+
+    def __init__(self, undo: UndoLog | None = None) -> None:
+        self._undo = undo or UndoLog()
+        self.policy: CPUPolicy | None = None
+        self.version = 0
+        self.facts_of: Callable[[str], Record] = lambda node: {}
+        self.known = False
+        """Whether an object tells of the CPUs of any node; without one they are left to kubelets."""
+        self._nodes: dict[str, _Node] = {}
+        self._claims: dict[PodKey, CPUClaim] = {}
+        self._rows: dict[str, int] = {}
+        self._columns: RoomColumns | None = None
+        self._stale: set[str] = set()
+
+    def again(self) -> "CPUAccounts":
+        """The same CPUs and what is taken of them, without the rows of nodes."""
+        found = CPUAccounts(self._undo)
+        found.version = self.version + 1
+        found._nodes, found._claims, found.known = self._nodes, self._claims, self.known
+        return found
+
+    def begin(self, policy: CPUPolicy) -> None:
+        """Give CPUs out as a revision says."""
+        self.policy = policy
+        for node in self._nodes.values():
+            node.account = None
+            node.refused.clear()
+        self._columns = None
+        self.version += 1
+
+    # --- nodes ----------------------------------------------------------------------------------
+
+    def set(self, node: str, topology: NodeCPUs) -> None:
+        """A node has these CPUs and zones."""
+        known = self._node(node)
+        if known.topology == topology:
+            return
+        known.topology = topology
+        self.known = True
+        self._begun_anew(node)
+
+    def remove(self, node: str) -> None:
+        """Nothing is known of a node's CPUs any more. What pods have stays theirs."""
+        known = self._nodes.get(node)
+        if known is not None and known.topology is not None:
+            known.topology = None
+            self._begun_anew(node)
+            self._forget(node)
+            self.known = any(one.topology is not None for one in self._nodes.values())
+
+    def node_came(self, node: str, row: int) -> None:
+        """A node has a row, the next one."""
+        self._rows[node] = row
+        if self.known:
+            self._begun_anew(node)
+
+    def node_changed(self, node: str) -> None:
+        """A node is another now: other rules may hold there."""
+        known = self._nodes.get(node) if self.known else None
+        if known is None or known.account is None or known.topology is None or self.policy is None:
+            return
+        account = known.account
+        if self.policy.rules(self.facts_of(node), known.topology) != (account.rules, account.reserved_by):
+            self._begun_anew(node)
+
+    def node_left(self, node: str, row: int, moved: str) -> None:
+        """A node's row is gone, and the last row, of the node `moved`, has taken its number."""
+        self._rows[moved] = row
+        self._rows.pop(node, None)
+        if self.known:
+            self._changed(moved)
+
+    # --- what pods have ---------------------------------------------------------------------------
+
+    def take(self, claim: CPUClaim) -> None:
+        """A pod has so much from now on. What it had before is given back."""
+        before = self._claims.get(claim.pod)
+        if before is not None:
+            self.give(before)
+        self._claims[claim.pod] = claim
+        self._hold(claim)
+
+    def give(self, claim: CPUClaim) -> None:
+        """A pod has nothing any more."""
+        if self._claims.get(claim.pod) is claim:
+            del self._claims[claim.pod]
+            self._release(claim)
+            self._forget(claim.node)
+
+    @property
+    def dealt(self) -> bool:
+        """Whether any pod has anything."""
+        return bool(self._claims)
+
+    def came(self, pod: PodKey) -> None:
+        """A pod is on its node, again perhaps."""
+        claim = self._claims.get(pod)
+        if claim is not None and pod not in self._node(claim.node).owners:
+            self._hold(claim)
+            if self._undo.depth:
+                self._undo.note(lambda: self.left(pod))
+
+    def left(self, pod: PodKey) -> None:
+        """A pod is not on its node, as far as is tried."""
+        claim = self._claims.get(pod)
+        if claim is not None and pod in self._node(claim.node).owners:
+            self._release(claim)
+            if self._undo.depth:
+                self._undo.note(lambda: self.came(pod))
+
+    def owners(self, node: str) -> Mapping[PodKey, CPUClaim]:
+        """Who has something of a node's CPUs and zones."""
+        known = self._nodes.get(node)
+        return {} if known is None else known.owners
+
+    def claim_of(self, pod: PodKey) -> CPUClaim | None:
+        """What a pod has."""
+        return self._claims.get(pod)
+
+    # --- as they are ------------------------------------------------------------------------------
+
+    def knows(self, node: str) -> bool:
+        """Whether an object tells of a node's CPUs."""
+        known = self._nodes.get(node)
+        return known is not None and known.topology is not None
+
+    def account(self, node: str) -> NodeAccount[PodKey]:
+        """A node's CPUs and zones with what pods have of them. Not to be written."""
+        known = self._nodes.get(node)
+        if known is None or known.topology is None or self.policy is None:
+            return _NOTHING
+        if known.account is None:
+            rules, reserved = self.policy.rules(self.facts_of(node), known.topology)
+            known.account = NodeAccount(_as_sold(known.topology), rules, reserved)
+            for claim in known.owners.values():
+                known.account.hold(claim.pod, claim.allocation, claim.exclusive)
+        return known.account
+
+    def why_not(self, node: str, needs: PodNeeds) -> str:
+        """Why a node has no room for what a pod needs, tried out; empty where it has. Remembered until something changes there."""
+        assert self.policy is not None
+        known = self._node(node)
+        found = known.refused.get(needs)
+        if found is None:
+            try:
+                allocate(self.account(node).room, needs, self.policy.scoring)
+                found = ""
+            except NoRoom as problem:
+                found = str(problem)
+            known.refused[needs] = found
+        return found
+
+    def columns(self) -> RoomColumns:
+        """The rooms of all nodes by row, and perhaps rows beyond that mean nothing."""
+        columns = self._columns
+        if columns is None or len(columns) < len(self._rows):
+            columns = self._columns = RoomColumns(len(self._rows) + max(_SPARE, len(self._rows) // 8))
+            self._stale = set(self._rows)
+        for node in self._stale:
+            row = self._rows.get(node)
+            if row is not None:
+                columns.put(row, self.account(node).room)
+        self._stale.clear()
+        return columns
+
+    @property
+    def any_rules(self) -> bool:
+        """Whether any node binds pods that do not ask for it, or keeps them in its zones."""
+        return self.known and self.columns().any_rules
+
+    def sold(self) -> Column:
+        """What the CPUs that pods own are sold for, in millicores, by row."""
+        return self.columns().sold[: len(self._rows)]
+
+    def ratios(self) -> NDArray[np.float64]:
+        """How many times over CPU is sold, by row."""
+        return self.columns().ratios[: len(self._rows)]
+
+    # --- changes ----------------------------------------------------------------------------------
+
+    def _hold(self, claim: CPUClaim) -> None:
+        known = self._node(claim.node)
+        known.owners[claim.pod] = claim
+        if known.account is not None:
+            known.account.hold(claim.pod, claim.allocation, claim.exclusive)
+        self._changed(claim.node)
+
+    def _release(self, claim: CPUClaim) -> None:
+        known = self._node(claim.node)
+        if known.owners.pop(claim.pod, None) is None:
+            return
+        if known.account is not None:
+            known.account.give_back(claim.pod)
+        self._changed(claim.node)
+
+    def _begun_anew(self, node: str) -> None:
+        known = self._nodes.get(node)
+        if known is not None:
+            known.account = None
+        self._changed(node)
+
+    def _changed(self, node: str) -> None:
+        self.version += 1
+        known = self._nodes.get(node)
+        if known is not None:
+            known.refused.clear()
+        self._stale.add(node)
+
+    def _node(self, name: str) -> _Node:
+        found = self._nodes.get(name)
+        if found is None:
+            found = self._nodes[name] = _Node()
+        return found
+
+    def _forget(self, node: str) -> None:
+        """Keep nothing of a node of which nothing is known."""
+        known = self._nodes.get(node)
+        if known is not None and known.topology is None and not known.owners:
+            del self._nodes[node]
+
+
+def _as_sold(topology: NodeCPUs) -> NodeCPUs:
+    """The amounts of zones before amplification, which accounts add themselves: some objects have it in them already."""
+    ratio = topology.ratios.get(CPU, 1.0)
+    if not ratio > 1.0:
+        return topology
+    zones = {
+        zone: {**amounts, CPU: int(amounts[CPU] / ratio)} if CPU in amounts else amounts
+        for zone, amounts in topology.zones.items()
+    }
+    return replace(topology, zones=zones)

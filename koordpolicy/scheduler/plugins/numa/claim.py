@@ -1,0 +1,103 @@
+"""What a pod takes of its node's CPUs and zones: from the choice of the node on, and again after a restart."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from koordpolicy.algorithms.cpu_accumulator import BindPolicy, CPUExclusive
+from koordpolicy.algorithms.cpu_binding import PodNeeds, Terms, terms_of
+from koordpolicy.algorithms.zone_allocation import NoRoom, allocate
+from koordpolicy.cluster.cpu_accounts import CPUClaim
+from koordpolicy.cluster.nodes import NodeView
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.model.cpu_topology import allocation_text, read_allocation, read_resource_spec
+from koordpolicy.model.protocol import QOS_CLASS, RESOURCE_SPEC, RESOURCE_STATUS
+from koordpolicy.model.reading import ObjectError, embedded_object
+from koordpolicy.scheduler.plugins.base import Host, Refusal, request_of
+from koordpolicy.scheduler.plugins.numa.filters import needs_of
+from koordpolicy.scheduler.plugins.parameters import Parameters
+
+_REQUIRED: Final = "requiredCPUBindPolicy"
+_PREFERRED: Final = "preferredCPUBindPolicy"
+
+
+def concerned(host: Host, pod: PodView) -> bool:
+    """Whether a pod wants CPUs of its own or to be kept in zones, or has them."""
+    annotations = pod.pod.annotations
+    if annotations and RESOURCE_STATUS in annotations:
+        return True
+    cpus = host.cluster.cpus
+    return cpus.known and needs_of(pod, cpus) is not None
+
+
+def take(host: Host, pod: PodView, nodes: NodeView, _parameters: Parameters) -> CPUClaim | Refusal | None:
+    """Take what a pod wants of the one node that is shown; nothing where it wants nothing there."""
+    cpus = nodes.state.cpus
+    node = nodes.text(int(nodes.names()[0]))
+    try:
+        needs = needs_of(pod, cpus)
+        if needs is None or cpus.policy is None:
+            return None
+        room = cpus.account(node).room
+        terms = terms_of(needs, room.rules)
+        if not (terms.bound or terms.numa):
+            return None
+        allocation = allocate(room, needs, cpus.policy.scoring)
+    except (NoRoom, ObjectError) as why:
+        return Refusal(str(why))
+    if not allocation:
+        return None
+    spec = _spec(pod, needs, terms) if terms.bound else ""
+    claim = CPUClaim(pod.pod.key, node, allocation, needs.exclusive, spec, pod.pod.labels.get(QOS_CLASS, ""))
+    cpus.take(claim)
+    return claim
+
+
+def give_back(host: Host, claim: CPUClaim) -> None:
+    """The pod does not come, or is gone."""
+    host.cluster.cpus.give(claim)
+
+
+def take_again(host: Host, claim: CPUClaim) -> None:
+    """It is there after all."""
+    host.cluster.cpus.take(claim)
+
+
+def adopt(host: Host, pod: PodView, node: str) -> CPUClaim | None:
+    """Take what a pod has that is on a node already, as its annotation says. Raises ObjectError."""
+    allocation = read_allocation(pod.pod.annotations)
+    if not allocation:
+        return None
+    cpus, exclusive = host.cluster.cpus, CPUExclusive.NONE
+    if allocation.cpus and cpus.policy is not None and RESOURCE_SPEC in pod.pod.annotations:
+        try:
+            exclusive = cpus.policy.needs(pod, request_of(pod)).exclusive
+        except (ObjectError, CelError):
+            exclusive = CPUExclusive.NONE  # it has its CPUs all the same
+    claim = CPUClaim(pod.pod.key, node, allocation, exclusive, "", pod.pod.labels.get(QOS_CLASS, ""))
+    cpus.take(claim)
+    return claim
+
+
+def said_on_pod(claim: Any) -> Mapping[str, str]:
+    """What is written on a pod with its binding: what it has, and how it was bound."""
+    found = {RESOURCE_STATUS: allocation_text(claim.allocation)}
+    return {**found, RESOURCE_SPEC: claim.spec} if claim.spec else found
+
+
+def _spec(pod: PodView, needs: PodNeeds, terms: Terms) -> str:
+    """How a pod was bound, in the words of its annotation, where that says it otherwise. Raises ObjectError."""
+    annotations = pod.pod.annotations
+    spec = read_resource_spec(annotations)
+    bind = terms.bind.value
+    changed: dict[str, str] = {}
+    if terms.required and spec.required_bind != bind:
+        changed[_REQUIRED] = bind
+    elif not spec.required_bind and spec.preferred_bind in ("", BindPolicy.DEFAULT) and bind:
+        changed[_PREFERRED] = bind
+    if not changed:
+        return ""
+    source = annotations.get(RESOURCE_SPEC)
+    said = dict(embedded_object(source, RESOURCE_SPEC)) if source else {}
+    return json.dumps({**said, **changed}, separators=(",", ":"))

@@ -1,0 +1,142 @@
+"""Which nodes have the CPUs and zones that a pod wants, and how good they are, in columns over all nodes.
+
+A node is tried by itself only where columns do not tell: where a pod has to be spread over zones, or cores are not alike.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.algorithms.columns import Column, Mask
+from koordpolicy.algorithms.cpu_binding import PodNeeds
+from koordpolicy.algorithms.fit_score import Strategy
+from koordpolicy.algorithms.normalize import Scores
+from koordpolicy.algorithms.zone_allocation import ZoneRules
+from koordpolicy.algorithms.zone_columns import REASONS
+from koordpolicy.cluster.cpu_accounts import CPUAccounts
+from koordpolicy.cluster.nodes import NodeView
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.state import ClusterState
+from koordpolicy.model.protocol import CPU, RESERVE_POD
+from koordpolicy.model.reading import ObjectError
+from koordpolicy.scheduler.plugins.base import Said, request_of
+from koordpolicy.scheduler.plugins.parameters import Parameters, text, weights
+from koordpolicy.scheduler.plugins.verdicts import Verdicts, refuses_none
+
+_LASTING: Final = frozenset(REASONS[:6])
+"""Reasons that hold whoever leaves the node."""
+
+
+def needs_of(pod: PodView, cpus: CPUAccounts) -> PodNeeds | None:
+    """What a pod wants of CPUs and zones; None where that concerns no node. Raises ObjectError, CelError."""
+    if not cpus.known or cpus.policy is None:
+        return None  # asked several times of every pod
+    if pod.pod.annotations and RESERVE_POD in pod.pod.annotations:
+        return None
+    needs = cpus.policy.needs(pod, request_of(pod))
+    if needs.binds or needs.numa or cpus.any_rules:
+        return needs
+    return None
+
+
+def cpus_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
+    """What stays equal as long as the answers about CPUs and zones do; None for a pod that they do not concern."""
+    cpus = state.cpus
+    if not cpus.known:
+        return None
+    try:
+        needs = needs_of(pod, cpus)
+    except ObjectError as error:
+        return str(error)
+    return None if needs is None else (cpus.version, needs)
+
+
+def cpus_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:
+    """The nodes that cannot give a pod its CPUs or zones."""
+    cpus = nodes.state.cpus
+    try:
+        needs = needs_of(pod, cpus)
+    except ObjectError as error:
+        everywhere = np.ones((1, nodes.count), np.bool_)
+        return Verdicts((str(error),), everywhere, everywhere[0])
+    if needs is None:
+        return refuses_none(("cpus",), nodes.count)
+    looked, total = cpus.columns().look(needs), nodes.total
+    refused: Mask = np.array([nodes.some(one[:total]) for one in looked.refused])
+    undecided: NDArray[np.intp] = np.flatnonzero(nodes.some(looked.undecided[:total]))
+    unresolvable: Mask = nodes.some(looked.unresolvable[:total]).copy()
+    more = _tried(needs, cpus, nodes, undecided)
+    reasons = (*REASONS, *more)
+    if more:
+        refused = np.vstack((refused, *more.values()))
+        for reason in more.keys() & _LASTING:
+            unresolvable |= more[reason]
+    if not refused.any():
+        return refuses_none(("cpus",), nodes.count)
+    return Verdicts(reasons, refused, unresolvable)
+
+
+def _tried(
+    needs: PodNeeds, cpus: CPUAccounts, nodes: NodeView, places: NDArray[np.intp]
+) -> Mapping[str, Mask]:
+    """Those of some nodes that refuse a pod when it is tried there, by reason."""
+    found: dict[str, Mask] = {}
+    names = nodes.names()
+    for at in places.tolist():
+        reason = cpus.why_not(nodes.text(int(names[at])), needs)
+        if reason:
+            if reason not in found:
+                found[reason] = np.zeros(nodes.count, np.bool_)
+            found[reason][at] = True
+    return found
+
+
+def cpus_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scores | None:
+    """How full the best zone for a pod would be, or how empty, or the whole node where the pod is in no zones."""
+    cpus = nodes.state.cpus
+    try:
+        needs = needs_of(pod, cpus)
+    except ObjectError:
+        return None
+    if needs is None:
+        return None
+    scored = parameters.once(_scored)
+    aligned, in_zones = cpus.columns().scores(needs, scored)
+    whole = _of_nodes(pod, needs, nodes, scored)
+    found: Scores = np.where(nodes.some(aligned[: nodes.total]), nodes.some(in_zones[: nodes.total]), whole)
+    return found
+
+
+def _scored(parameters: Parameters) -> ZoneRules:
+    return ZoneRules(
+        Strategy(text(parameters, "strategy", Strategy.LEAST_ALLOCATED)), dict(weights(parameters))
+    )
+
+
+def _of_nodes(pod: PodView, needs: PodNeeds, nodes: NodeView, scored: ZoneRules) -> Column:
+    """Of whole nodes. Of CPU, a pod that gets its own is measured by what is given out so, times what it is sold for."""
+    score: Column = np.zeros(nodes.count, np.int64)
+    sums = np.zeros(nodes.count, np.int64)
+    request = request_of(pod)
+    cpus = nodes.state.cpus
+    for name, weight in scored.weights.items():
+        allocatable = nodes.amount("resources.allocatable", name)
+        requested = nodes.amount("resources.requested", name)
+        asked = request.get(name, 0)
+        if name == CPU and needs.binds:
+            requested = nodes.some(cpus.sold())
+            ratio = nodes.some(cpus.ratios())
+            more = np.ceil(asked * ratio).astype(np.int64)
+        else:
+            more = np.full(nodes.count, asked)
+        used, there = requested + more, np.maximum(allocatable, 1)
+        if scored.strategy is Strategy.MOST_ALLOCATED:
+            part = np.minimum(used, allocatable) * 100 // there
+        else:
+            part = np.where(used <= allocatable, (allocatable - used) * 100 // there, 0)
+        score += np.where(allocatable > 0, weight * part, 0)
+        sums += np.where(allocatable > 0, weight, 0)
+    found: Column = score // np.maximum(sums, 1)
+    return found
