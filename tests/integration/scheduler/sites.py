@@ -267,6 +267,7 @@ def make_site(access: Access, folder: Path) -> Site:
         "/api/v1/namespaces/default/events",
         "/api/v1/nodes",
         "/apis/slo.koordinator.sh/v1alpha1/nodemetrics",
+        "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies",
         "/apis/koordpolicy.io/v1alpha1/policyrevisions",
         f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM_NAMESPACE}/leases",
     ):

@@ -191,7 +191,9 @@ def test_a_node_may_say_how_all_pods_are_bound_and_in_which_zones() -> None:
     assert [world.place(f"p{at}", own(5, "")).placed for at in range(3)] == [True, True, False]
     other = world.scheduler.framework.decide(pod("c", own(1, numa={"numaTopologyPolicy": "Restricted"})))
     assert reasons(other) == ["node(s) NUMA Topology policy not match"]
-    world = Machines(kubelet={"policy": "static", "options": {"full-pcpus-only": "true"}, "reservedCPUs": "0-1"})
+    world = Machines(
+        kubelet={"policy": "static", "options": {"full-pcpus-only": "true"}, "reservedCPUs": "0-1"}
+    )
     assert world.place("static", own(2, "")).placed
     assert world.cpus("static") == "8-9"
 
@@ -349,6 +351,8 @@ def _again(world: Machines, there: dict[str, dict[str, Any]], labels: dict[str, 
         written = {} if claim is None else dict(said_on_pod(claim))
         annotations = {**said["annotations"], **written}
         assert (RESOURCE_STATUS in annotations) == (claim is not None)
-        after.scheduler.set_pod(pod(name, {**said, "annotations": annotations, "node": node, "phase": "Running"}))
+        after.scheduler.set_pod(
+            pod(name, {**said, "annotations": annotations, "node": node, "phase": "Running"})
+        )
         there[name] = {**said, "annotations": annotations}
     return after
