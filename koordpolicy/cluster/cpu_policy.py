@@ -45,7 +45,7 @@ class CPUPolicy:
         about = graph.about(KIND, "")
         self.scoring: Final = ZoneRules(
             Strategy(about.value("scoring.strategy") or Strategy.LEAST_ALLOCATED),
-            dict(about.value("scoring.weights") or {}),
+            {name: weight for name, weight in (about.value("scoring.weights") or {}).items() if weight > 0},
         )
 
     def needs(self, view: PodView, request: Amounts) -> PodNeeds:

@@ -178,20 +178,6 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
                 ),
             ),
             PluginName(
-                "DeviceShare",
-                "As a filter, devices that are free enough, as the kind DeviceSharing deals them out; as a score, how full they "
-                "would be.",
-                filters=True,
-                scores=True,
-                parameters=MappingProxyType(
-                    {
-                        "strategy": "`LeastAllocated` or `MostAllocated`.",
-                        "weights": "Weight of each resource; of those that a type lacks none counts.",
-                    }
-                ),
-                choices=MappingProxyType({"strategy": _LEAST_OR_MOST}),
-            ),
-            PluginName(
                 "NodeNUMAResource",
                 "CPUs of their own and places in NUMA zones, as the kind CPUTopology says: as a filter, nodes with enough of both; as a "
                 "score, how full the zones of a pod would be, or its node where it is in none.",
@@ -201,6 +187,20 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
                     {
                         "strategy": "`LeastAllocated` or `MostAllocated`.",
                         "weights": "Weight of each resource; of those that a node lacks none counts.",
+                    }
+                ),
+                choices=MappingProxyType({"strategy": _LEAST_OR_MOST}),
+            ),
+            PluginName(
+                "DeviceShare",
+                "As a filter, devices that are free enough, as the kind DeviceSharing deals them out; as a score, how full they "
+                "would be.",
+                filters=True,
+                scores=True,
+                parameters=MappingProxyType(
+                    {
+                        "strategy": "`LeastAllocated` or `MostAllocated`.",
+                        "weights": "Weight of each resource; of those that a type lacks none counts.",
                     }
                 ),
                 choices=MappingProxyType({"strategy": _LEAST_OR_MOST}),

@@ -60,11 +60,12 @@ def test_every_twin_is_a_plugin_and_koordinators_are_none() -> None:
     assert any(plugin.of_kubernetes for plugin in PLUGINS.values())
     profile = restricted_to(OWN)(profile_of(policies(), PROFILE))
     assert [step.name for step in profile.filters] == [
-        "ElasticQuota", "AmplifiedCPU", "Reservation", "DeviceShare", "Coscheduling", "LoadAwareScheduling",
+        "ElasticQuota", "AmplifiedCPU", "Reservation", "NodeNUMAResource", "DeviceShare", "Coscheduling", "LoadAwareScheduling",
             "NetworkTopology",
     ]  # fmt: skip
     assert [step.name for step in profile.scores] == [
-        "LoadAwareScheduling", "NodeResourcesFitPlus", "ScarceResourceAvoidance", "Reservation", "DeviceShare", "NetworkTopology",
+        "LoadAwareScheduling", "NodeResourcesFitPlus", "ScarceResourceAvoidance", "Reservation", "NodeNUMAResource", "DeviceShare",
+            "NetworkTopology",
     ]  # fmt: skip
 
 

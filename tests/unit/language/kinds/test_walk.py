@@ -178,6 +178,7 @@ _ONLY_IN_SLOTS = {
     },
     "QuotaProfile": {"node", "resource"},
     "ProfileReconciliation": {"colocationProfile"},
+    "CPUTopology": {"resourceSpec", "topology"},
     "DeviceSharing": {"container", "device"},
     "Recommendation": {"pod", "container"},
 }
