@@ -18,8 +18,11 @@ SINGLE = json.dumps({"numaTopologyPolicy": "SingleNUMANode"})
 
 
 def _machine(site: Site, name: str, zones: int = 2, cpus: int = 8) -> None:
-    """A node with so many zones of so many CPUs, two a core, and the object that tells of them."""
-    site.node(name, {"cpu": str(zones * cpus), "memory": "16Gi", "pods": "60"})
+    """A node with so many zones of so many CPUs, two a core, and the object that tells of them.
+
+    Of CPU as an amount it has twice as much: CPUs of their own run short first.
+    """
+    site.node(name, {"cpu": str(2 * zones * cpus), "memory": "16Gi", "pods": "60"})
     detail = [
         {"id": cpu, "core": cpu // 2, "socket": cpu // cpus, "node": cpu // cpus}
         for cpu in range(zones * cpus)
