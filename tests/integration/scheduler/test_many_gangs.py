@@ -19,6 +19,8 @@ from tests.parts.fixtures import need
 _GROUPS: Final = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/podgroups"
 _LABEL: Final = "pod-group.scheduling.sigs.k8s.io"
 _GANGS, _FITTING, _KILLS = (50, 30, 20) if os.environ.get("KOORDPOLICY_MANY_GANGS") == "full" else (10, 6, 3)
+_MOST_KILLS: Final = 4 * _KILLS
+"""With those that come on top as long as none of them has come between two bindings of one gang."""
 _CORES: Final = 32
 """Of each node; a pod takes one, so that free cores are free for any pod."""
 
@@ -96,11 +98,16 @@ def test_gangs_over_kills(pytestconfig: pytest.Config, site: Site) -> None:
     draw.shuffle(left)
     interrupted = 0
     with kwok(site.access):
-        for kill in range(_KILLS):
-            for name, size in left[kill::_KILLS]:
+        for kill in range(_MOST_KILLS):
+            if kill >= _KILLS:
+                if interrupted:
+                    break
+                _replace(seen, f"again{kill}")  # so that there is something to be written
+            for name, size in left[kill::_KILLS] if kill < _KILLS else ():
                 _submit(site, name, size)
                 seen.sizes[name] = size
-            with site.scheduler("s1", "--no-leader-elect", ready=False) as scheduler:
+            # One write after the other, so that a kill comes between two.
+            with site.scheduler("s1", "--no-leader-elect", "--in-flight", "1", ready=False) as scheduler:
                 before = sum(seen.look().values())
                 _until_it_works(seen, scheduler, before)
                 if kill == 0:  # the others come at once, while that is written which was just seen to begin
@@ -132,6 +139,17 @@ def test_gangs_over_kills(pytestconfig: pytest.Config, site: Site) -> None:
             again = seen.look()
             assert set(again) - set(bound), "the room was taken"
     assert interrupted, "a kill that interrupts nothing shows nothing"
+
+
+def _replace(seen: Observer, name: str) -> None:
+    """The largest gang that is bound ends, and another one as large comes."""
+    bound = seen.look()
+    largest = max(bound, key=bound.__getitem__)
+    size = seen.sizes.pop(largest)
+    for number in range(size):
+        seen.site.gone(f"{largest}-{number}")
+    _submit(seen.site, name, size)
+    seen.sizes[name] = size
 
 
 def _until_it_works(seen: Observer, scheduler: Scheduler, before: int) -> None:
