@@ -165,7 +165,12 @@ class RoomColumns:
     def _in_zones(
         self, needs: PodNeeds, bound: Mask, bind: Column, required: Mask, whole: Mask
     ) -> tuple[Mask, Mask, Mask]:
-        """Which zones fit by themselves, where all have enough together, and where that says it all."""
+        """Which zones fit by themselves, where all have enough together, and where that says it all; of no meaning where a pod is in
+        none.
+        """
+        if not needs.numa and not self._numa.any():
+            nowhere = np.zeros(self._rows, np.bool_)
+            return nowhere[:, np.newaxis], nowhere, nowhere
         most = self._most
         fits, together = self._zones[:, :most].copy(), np.ones(self._rows, np.bool_)
         asked = np.zeros(self._rows, np.bool_)
@@ -191,6 +196,8 @@ class RoomColumns:
     def scores(self, needs: PodNeeds, scored: ZoneRules) -> tuple[Mask, Column]:
         """Where a pod is kept in zones, and the scores of those: of the best zone that fits, else of all together. 0 to 100."""
         terms = self._terms(needs)
+        if not terms.aligned.any():
+            return terms.aligned, np.zeros(self._rows, np.int64)
         fits, _, _ = self._in_zones(needs, terms.bound, terms.bind, terms.required, terms.whole)
         shape = self._rows, self._most
         points, points_all = np.zeros(shape, np.int64), np.zeros(self._rows, np.int64)

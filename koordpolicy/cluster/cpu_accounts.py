@@ -70,6 +70,8 @@ class CPUAccounts:
         self._rows: dict[str, int] = {}
         self._columns: RoomColumns | None = None
         self._stale: set[str] = set()
+        self._any_rules = -1, False
+        """As of which version."""
 
     def again(self) -> "CPUAccounts":
         """The same CPUs and what is taken of them, without the rows of nodes."""
@@ -225,7 +227,11 @@ class CPUAccounts:
     @property
     def any_rules(self) -> bool:
         """Whether any node binds pods that do not ask for it, or keeps them in its zones."""
-        return self.known and self.columns().any_rules
+        if not self.known:
+            return False
+        if self._any_rules[0] != self.version:  # asked several times of every pod
+            self._any_rules = self.version, self.columns().any_rules
+        return self._any_rules[1]
 
     def sold(self) -> Column:
         """What the CPUs that pods own are sold for, in millicores, by row."""
