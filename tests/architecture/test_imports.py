@@ -1,7 +1,7 @@
 """Imports run downwards only, and every third party has one door."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tests.architecture.source import SOURCES, Source
 
@@ -100,7 +100,7 @@ def imported_parts(source: Source) -> Iterator[tuple[int, str]]:
 
 
 def complaints(
-    find: Callable[[Source], Iterator[tuple[int, str]]], is_wrong: Callable[[Source, str], bool]
+    find: Callable[[Source], Iterable[tuple[int, str]]], is_wrong: Callable[[Source, str], bool]
 ) -> list[str]:
     return [
         f"{source.name}:{line}: {found}"
