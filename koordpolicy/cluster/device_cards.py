@@ -13,14 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.algorithms.columns import Mask
+from koordpolicy.algorithms.device_fragmentation import KeptDrops
 from koordpolicy.algorithms.device_pick import Card
 from koordpolicy.cluster.device_policy import DevicePolicy
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.model.devices import NodeDevices
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.pod_devices import Shares
-from koordpolicy.model.protocol import GPU_PARTITION_POLICY
+from koordpolicy.model.protocol import GPU_MODEL, GPU_PARTITION_POLICY
 from koordpolicy.model.reading import Amounts
+
+_KEPT: Final = 256
+"""Sorts of pods of which it is kept what they would do to fragmentation."""
 
 _WITHOUT_END: Final = np.iinfo(np.int64).max
 """What is free of a resource that a device does not have: it is not compared."""
@@ -43,6 +47,8 @@ class DeviceColumns:
     there: NDArray[np.bool_]
     free: dict[str, NDArray[np.int64]]
     total: dict[str, NDArray[np.int64]]
+    models: NDArray[np.object_]
+    """The model of each node's devices, by the label of its Device object."""
 
     def fitting(self, each: Amounts, rows: Any, *, empty: bool = False) -> NDArray[np.int64]:
         """How many devices of each node have so much free; `empty` means if nobody had anything."""
@@ -58,6 +64,14 @@ class DeviceColumns:
                 found = found & (free[rows] >= number)
         fitting: NDArray[np.int64] = found.sum(axis=1)
         return fitting
+
+    def measured(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """What of a resource is free on each device, and what there is; none of what a device does not have."""
+        if name not in self.total:
+            none = np.zeros(self.there.shape, np.int64)
+            return none, none
+        total = self.total[name]
+        return np.where(total > 0, self.free[name], 0), total
 
     def sums(self, name: str, rows: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How much of a resource the devices of each node have, and how much of that is free."""
@@ -91,6 +105,7 @@ class DeviceCards:
         self._columns: dict[str, DeviceColumns] = {}
         self._stale: set[str] = set()
         self._listed: Mask | None = None
+        self._drops: dict[tuple[str, int, int, int], KeptDrops] = {}
 
     def again(self) -> "DeviceCards":
         """The same devices and what is taken of them, without the rows of nodes."""
@@ -104,6 +119,7 @@ class DeviceCards:
         self.policy = policy
         self.version += 1
         self._columns.clear()
+        self._drops.clear()
 
     # --- nodes ----------------------------------------------------------------------------------
 
@@ -201,6 +217,19 @@ class DeviceCards:
         """What is said of a node's devices."""
         return self._node(node).devices
 
+    def model(self, node: str) -> str:
+        """The model of a node's devices; empty where it is not said."""
+        return self.devices(node).labels.get(GPU_MODEL, "")
+
+    def drops(self, asked: tuple[str, int, int, int]) -> KeptDrops:
+        """What is kept of drops of fragmentation for pods that ask alike: type, CPU, of each device, number of devices."""
+        found = self._drops.get(asked)
+        if found is None:
+            if len(self._drops) >= _KEPT:
+                del self._drops[next(iter(self._drops))]
+            found = self._drops[asked] = KeptDrops()
+        return found
+
     def cards(self, node: str, type: str) -> list[Card]:
         """The devices of a type on a node as they are now."""
         known = self._node(node)
@@ -219,8 +248,12 @@ class DeviceCards:
         for node in self._stale:
             row = self._rows.get(node)
             for known, columns in list(self._columns.items()):
-                if row is not None and not _write(columns, row, self.cards(node, known)):
+                if row is None:
+                    continue
+                if not _write(columns, row, self.cards(node, known)):
                     del self._columns[known]
+                else:
+                    columns.models[row] = self.model(node)
         self._stale.clear()
         found = self._columns.get(type)
         if found is None:
@@ -244,9 +277,12 @@ class DeviceCards:
             np.zeros(shape, np.bool_),
             {name: np.zeros(shape, np.int64) for name in names},
             {name: np.zeros(shape, np.int64) for name in names},
+            np.full(len(self._rows), "", np.object_),
         )
+        names_of = {row: node for node, row in self._rows.items()}
         for row, listed in cards.items():
             _write(found, row, listed)
+            found.models[row] = self.model(names_of[row])
         return found
 
     def _count(self, claim: DeviceClaim, sign: int) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from koordpolicy.algorithms.device_fragmentation import UsualPods, usual_pods
 from koordpolicy.algorithms.device_need import DeviceNeed, DeviceWords, device_need
 from koordpolicy.algorithms.device_pick import Card
 from koordpolicy.cluster.prepared import PreparedDecision, prepared
@@ -30,7 +31,8 @@ class DeviceSort:
     """One sort of devices. `by_topology` says that the smallest scope that has enough of them is taken from.
 
     `sizes` are how many cards partitions have, by model, where the Device object has no table of them, `left` what a partition
-    of each size counts that is left (none: cards are not dealt out in partitions).
+    of each size counts that is left (none: cards are not dealt out in partitions). Against `usual` pods fragmentation is
+    measured, `unusual` says what is wrong with how policy lists them, `scale` is how much of a device makes one step.
     """
 
     type: str
@@ -40,11 +42,15 @@ class DeviceSort:
     sizes: Mapping[str, Sequence[int]]
     left: Mapping[int, int]
     best_first: bool
+    usual: UsualPods | None = None
+    unusual: str = ""
+    scale: int = 100
 
-    def key(self, card: Card, device: Device, pod: Record) -> SortKey:
-        """The place of a device among others."""
+    def key(self, card: Card, device: Device, pod: Record, gradient: int) -> SortKey:
+        """The place of a device among others; `gradient` is what it would mean for usual pods, 0 to 100."""
         total, free = card.total.get(self.words.measured, 0), card.free.get(self.words.measured, 0)
-        facts = card_facts(device, 100 * free // total if total else 0, used=card.used)
+        percent = 100 * free // total if total else 0
+        facts = card_facts(device, percent, used=card.used, gradient=gradient)
         try:
             found = self.order.value({"device": facts, "pod": pod})
         except CelError:
@@ -55,7 +61,7 @@ class DeviceSort:
 class DevicePolicy:
     """The DeviceSharing documents of one revision, of the sorts that the scheduler deals out."""
 
-    __slots__ = ("names", "sorts")
+    __slots__ = ("measures", "names", "sorts")
 
     def __init__(self, graph: RuleGraph) -> None:
         keys = mapping_keys(graph, KIND)
@@ -63,6 +69,8 @@ class DevicePolicy:
         self.sorts: Final = {one.type: one for one in found if one is not None}
         self.names: Final = frozenset().union(*(one.words.names for one in self.sorts.values()))
         """All resources by which devices are asked for."""
+        self.measures: Final = any(one.usual or one.unusual for one in self.sorts.values())
+        """Whether fragmentation is measured anywhere."""
 
     def needs(self, request: Amounts) -> dict[str, DeviceNeed]:
         """What a pod asks for of each type. Raises DeviceRequestError."""
@@ -107,4 +115,13 @@ def _sort(graph: RuleGraph, name: str, keys: Mapping[tuple[str, str], tuple[str,
         },
         left,
         value("bestPartitionsFirst") is True,
+        *_usual(value("usualPods") or {}),
+        max(1, value("fragmentationScale") or 1),
     )
+
+
+def _usual(listed: Mapping[str, int]) -> tuple[UsualPods | None, str]:
+    try:
+        return usual_pods(listed), ""
+    except ValueError as why:
+        return None, str(why)

@@ -23,6 +23,7 @@ from tests.benchmarks import (
     compiling,
     drain,
     engines,
+    gpu,
     jobs,
     manager,
     preemption,
@@ -59,6 +60,9 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "gangs, also planned in a network, and pods of 10,000 quotas, beside plain pods, in memory",
         jobs.run,
         apart=True,
+    ),
+    Benchmark(
+        "gpu", "GPUs that stay unallocated on the openb trace, percent, beside what is published", gpu.run
     ),
     Benchmark("client", "lists, watches and bindings at a real API server, CPU of the client", client.run),
     Benchmark("webhook", "reviews of pods over TLS in an open loop, at a manager of its own", webhook.run),

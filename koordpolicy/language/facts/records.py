@@ -134,6 +134,13 @@ DEVICE = Record(
         Fact("numa", INT, "The NUMA zone that it is plugged in at; -1 where nobody knows.", _SCHEDULER),
         Fact("free", INT, "How much of it is free, in percent.", _SCHEDULER),
         Fact("used", BOOL, "Whether a pod has anything of it.", _SCHEDULER),
+        Fact(
+            "gradient",
+            INT,
+            "How much more of its node's devices usual pods could use if the pod got this one, 0 to 100: 50 for no change, and "
+            "where policy names no usual pods.",
+            _SCHEDULER,
+        ),
     ),
 )
 

@@ -213,7 +213,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         (
             "scheduling scheduling.combinations scheduling.converts scheduling.percents scheduling.counter scheduling.measured "
             "scheduling.sized scheduling.atMost scheduling.placement scheduling.order scheduling.partitionSizes "
-            "scheduling.leftover scheduling.bestPartitionsFirst"
+            "scheduling.leftover scheduling.bestPartitionsFirst scheduling.usualPods scheduling.fragmentationScale"
         ),
     ),
     ("Overcommit", _COMPILED, _RULES),

@@ -187,6 +187,29 @@ class DeviceScheduling(PolicyModel):
             default={},
         ),
     ] = None
+    usual_pods: Annotated[
+        Value,
+        Slot(
+            map_of(STRING, INT),
+            "How often pods ask for what, against which fragmentation is measured: CPU in millicores, devices by what is asked "
+            "of each in percent, models that will do, as in `{4000m: 3, 4000m 1x50: 10, 8000m 2x100 A100|H100: 1}`.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default={},
+        ),
+    ] = None
+    fragmentation_scale: Annotated[
+        Value,
+        Slot(
+            INT,
+            "By how many percent of a device fragmentation has to fall for a score of 73, or to rise for one of 26.",
+            minimum=1,
+            maximum=1_000_000,
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default=100,
+        ),
+    ] = None
     best_partitions_first: Annotated[
         Value,
         Slot(

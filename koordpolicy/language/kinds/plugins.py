@@ -199,11 +199,12 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
                 scores=True,
                 parameters=MappingProxyType(
                     {
-                        "strategy": "`LeastAllocated` or `MostAllocated`.",
+                        "strategy": "`LeastAllocated`, `MostAllocated`, or `FragmentationGradient`: how much more of free devices "
+                        "usual pods could use, by `usualPods` of DeviceSharing; pods without devices have a score, too.",
                         "weights": "Weight of each resource; of those that a type lacks none counts.",
                     }
                 ),
-                choices=MappingProxyType({"strategy": _LEAST_OR_MOST}),
+                choices=MappingProxyType({"strategy": (*_LEAST_OR_MOST, "FragmentationGradient")}),
             ),
             PluginName(
                 "Coscheduling",

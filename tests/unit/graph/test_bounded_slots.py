@@ -37,8 +37,9 @@ ANY = {
     "MetricCollection": "percentilesOver "  # a window has a second at least
     "devices.harmlessErrors",  # numbers that NVIDIA gives to errors
     "DeviceSharing": "requests.derive[*] "  # an amount that Kubernetes itself refuses below nothing
-    # nobody asks for less than nothing; sizes that no machine has are passed over
-    "scheduling.converts[*] scheduling.atMost[*] scheduling.leftover scheduling.partitionSizes",
+    # nobody asks for less than nothing; sizes that no machine has are passed over; weights below 0 fail the score
+    "scheduling.converts[*] scheduling.atMost[*] scheduling.leftover scheduling.partitionSizes "
+    "scheduling.usualPods",
 }
 """Numbers that may be anything, by kind."""
 

@@ -268,3 +268,45 @@ def test_a_pod_that_asks_for_no_devices_is_refused_nowhere_whoever_asks() -> Non
     said = devices_free(cycle.view, nodes, Parameters({}))
     assert said.refused.shape == (1, 1)
     assert not said.refused.any()
+
+
+def _gradient_pool(usual: dict[str, int], *cards: int) -> Pool:
+    profile = {
+        "schedulerName": PROFILE,
+        "ties": "First",
+        "scores": [
+            {
+                "name": "F",
+                "weight": 1000,  # the pack has other scores
+                "plugin": "DeviceShare",
+                "parameters": {"strategy": "FragmentationGradient"},
+            }
+        ],
+    }
+    sharing = {
+        "placement": "Anywhere",
+        "usualPods": usual,
+        "order": [{"cel": "-device.gradient"}],
+    }
+    return Pool(
+        *cards,
+        graph=graph(
+            document("SchedulingProfile", "own", profile),
+            document("DeviceSharing", "gpu", {"scheduling": sharing}),
+        ),
+    )
+
+
+def test_pods_go_where_usual_pods_lose_least() -> None:
+    pool = _gradient_pool({"1000m 1x50": 1, "1000m 1x100": 1}, 2, 2)
+    placed = [pool.place(f"p{at}", asks("50")) for at in range(4)]
+    assert [one.node for one in placed] == ["n0", "n0", "n1", "n1"]
+    assert [pool.minors(f"p{at}") for at in range(4)] == [[0]] * 4
+
+
+def test_usual_pods_that_nobody_understands_are_named() -> None:
+    pool = _gradient_pool({"1000m 1 card": 1}, 2)
+    found = pool.place("p", asks("50"))
+    assert not found.placed
+    assert found.failure is not None
+    assert "`1000m 1 card` is no pod such as" in str(found.failure)

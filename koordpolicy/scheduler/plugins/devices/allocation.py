@@ -12,10 +12,13 @@ from koordpolicy.cluster.device_policy import DeviceSort
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.devices import Device, NodeDevices
 from koordpolicy.model.pod_devices import DeviceHint, DeviceShare, DeviceWishes, Shares
-from koordpolicy.model.protocol import GPU_MODEL, GPU_PARTITION_POLICY
+from koordpolicy.model.protocol import CPU, GPU_MODEL, GPU_PARTITION_POLICY
 from koordpolicy.model.reading import Amounts
+from koordpolicy.scheduler.plugins.base import request_of
+from koordpolicy.scheduler.plugins.devices.fragmentation import gradients
 
 HONOR: Final = "Honor"
+UNCHANGED: Final = 50
 _NO_HINT: Final = DeviceHint()
 _DEVICE_LEVEL: Final = "DeviceLevel"
 
@@ -31,9 +34,14 @@ def honors(devices: NodeDevices, wishes: DeviceWishes) -> bool:
 
 
 def allocate(
-    cards: DeviceCards, node: str, pod: PodView, needs: Mapping[str, DeviceNeed], wishes: DeviceWishes
+    cards: DeviceCards,
+    node: str,
+    pod: PodView,
+    needs: Mapping[str, DeviceNeed],
+    wishes: DeviceWishes,
+    spare_cpu: int = 0,
 ) -> Shares:
-    """What a pod gets of a node's devices as they are. Raises Unpicked."""
+    """What a pod gets of a node's devices as they are; `spare_cpu` is what the node has for it and others. Raises Unpicked."""
     assert cards.policy is not None
     joint = [type for type in wishes.joint if type in needs and not _all_of_them(wishes, type)]
     if len(joint) < 2:
@@ -43,6 +51,7 @@ def allocate(
     for type in [*joint, *(type for type in needs if type not in joint)]:
         one = _Choice(cards, node, pod, cards.policy.sorts[type], wishes)
         need = one.need(needs[type])
+        one.measure(need, spare_cpu)
         if type in joint[1:]:
             minors = one.near(need, switches, together=wishes.same_pcie)
         else:
@@ -63,12 +72,24 @@ def _all_of_them(wishes: DeviceWishes, type: str) -> bool:
 class _Choice:
     """The devices of one type on one node, of which a pod is to get some."""
 
-    __slots__ = ("_by_minor", "_cards", "_devices", "_hint", "_ids", "_key", "_sort", "_wishes")
+    __slots__ = (
+        "_by_minor",
+        "_cards",
+        "_devices",
+        "_gradients",
+        "_hint",
+        "_ids",
+        "_key",
+        "_pod",
+        "_sort",
+        "_wishes",
+    )
 
     def __init__(
         self, cards: DeviceCards, node: str, pod: PodView, sort: DeviceSort, wishes: DeviceWishes
     ) -> None:
-        self._sort, self._wishes = sort, wishes
+        self._sort, self._wishes, self._pod = sort, wishes, pod
+        self._gradients: dict[int, int] = {}
         self._hint = wishes.hints.get(sort.type, _NO_HINT)
         self._devices = cards.devices(node)
         described: dict[int, Device] = {}
@@ -81,7 +102,9 @@ class _Choice:
         ]
         self._by_minor = {card.minor: card for card in self._cards}
         self._ids = {minor: one.id for minor, one in described.items()}
-        self._key: Key = lambda card: sort.key(card, described[card.minor], pod.facts)
+        self._key: Key = lambda card: sort.key(
+            card, described[card.minor], pod.facts, self._gradients.get(card.minor, UNCHANGED)
+        )
 
     def need(self, asked: DeviceNeed) -> DeviceNeed:
         """What is asked for as the pod's hint has it. Raises Unpicked."""
@@ -93,6 +116,13 @@ class _Choice:
         if not found.count or len(self._cards) < found.count:
             raise Unpicked(insufficient(self._sort.type), resolvable=False)
         return found
+
+    def measure(self, need: DeviceNeed, spare_cpu: int) -> None:
+        """Find out what each device would mean for usual pods, where policy names some."""
+        if self._sort.usual is not None:
+            model = self._devices.labels.get(GPU_MODEL, "")
+            asked = request_of(self._pod).get(CPU, 0)
+            self._gradients = gradients(self._sort, self._cards, model, need, spare_cpu, asked)
 
     def minors(self, need: DeviceNeed) -> Sequence[int]:
         """Those that a pod gets; none where there are not enough. Raises Unpicked."""

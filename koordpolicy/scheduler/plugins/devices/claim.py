@@ -2,7 +2,7 @@
 
 from koordpolicy.algorithms.device_need import DeviceRequestError
 from koordpolicy.algorithms.device_pick import Unpicked
-from koordpolicy.cluster.device_cards import DeviceClaim
+from koordpolicy.cluster.device_cards import DeviceCards, DeviceClaim
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.kube import StrategicPatch
@@ -12,6 +12,7 @@ from koordpolicy.model.protocol import DEVICE_ALLOCATED
 from koordpolicy.scheduler.plugins.base import Host, Port, Refusal, Sleep, request_of
 from koordpolicy.scheduler.plugins.devices.allocation import allocate
 from koordpolicy.scheduler.plugins.devices.filters import asks_for_devices
+from koordpolicy.scheduler.plugins.devices.fragmentation import spare_cpu
 from koordpolicy.scheduler.plugins.parameters import Parameters
 
 
@@ -30,12 +31,17 @@ def take(host: Host, pod: PodView, nodes: NodeView, _parameters: Parameters) -> 
         needs = cards.policy.needs(request_of(pod))
         if not needs:
             return None
-        shares = allocate(cards, node, pod, needs, read_wishes(pod.pod.annotations))
+        shares = allocate(cards, node, pod, needs, read_wishes(pod.pod.annotations), _spare_cpu(cards, nodes))
     except (DeviceRequestError, Unpicked) as why:
         return Refusal(str(why))
     claim = DeviceClaim(pod.pod.key, node, shares, pod.pod.uid)
     cards.take(claim)
     return claim
+
+
+def _spare_cpu(cards: DeviceCards, nodes: NodeView) -> int:
+    """The node's CPU that nobody has requested yet, where policy has fragmentation measured."""
+    return int(spare_cpu(nodes)[0]) if cards.policy is not None and cards.policy.measures else 0
 
 
 def give_back(host: Host, claim: DeviceClaim) -> None:

@@ -21,6 +21,7 @@ from koordpolicy.cluster.state import ClusterState
 from koordpolicy.model.pod_devices import KEYS, NO_WISHES, DeviceWishes, read_wishes
 from koordpolicy.scheduler.plugins.base import RefusedNodes, Said, request_of
 from koordpolicy.scheduler.plugins.devices.allocation import allocate, honors, insufficient
+from koordpolicy.scheduler.plugins.devices.fragmentation import GRADIENT, fragmentation_score
 from koordpolicy.scheduler.plugins.parameters import Parameters, text, weights
 from koordpolicy.scheduler.plugins.verdicts import Verdicts, refuses_none
 
@@ -38,7 +39,9 @@ def asks_for_devices(pod: PodView, state: ClusterState) -> bool:
 def devices_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
     """What stays equal as long as the answers about devices do; None for a pod that asks for none."""
     if not asks_for_devices(pod, state):
-        return None
+        cards = state.cards
+        # What other pods leave of devices may count for pods without any, too.
+        return cards.version if cards.known and cards.policy is not None and cards.policy.measures else None
     annotations = pod.pod.annotations
     said = () if KEYS.isdisjoint(annotations) else tuple(annotations.get(key) for key in sorted(KEYS))
     return state.cards.version, said
@@ -130,6 +133,8 @@ def devices_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scor
     except DeviceRequestError:
         return None
     strategy, weighed = text(parameters, "strategy", _STRATEGY), weights(parameters)
+    if strategy == GRADIENT:
+        return fragmentation_score(cards, needs, pod, nodes)
     rows = nodes.some(np.arange(nodes.total))
     total_score: NDArray[np.int64] = np.zeros(nodes.count, np.int64)
     for type, need in needs.items():

@@ -1,0 +1,73 @@
+"""What a pod would leave of devices for usual pods: as a score of nodes, and of the devices of one node."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.algorithms.device_fragmentation import drops, gradient
+from koordpolicy.algorithms.device_need import DeviceNeed
+from koordpolicy.algorithms.device_pick import Card
+from koordpolicy.algorithms.normalize import Scores
+from koordpolicy.cluster.device_cards import DeviceCards
+from koordpolicy.cluster.device_policy import DeviceSort
+from koordpolicy.cluster.nodes import NodeView
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.protocol import CPU
+from koordpolicy.scheduler.plugins.base import request_of
+from koordpolicy.scheduler.plugins.parameters import ParameterError
+
+GRADIENT: Final = "FragmentationGradient"
+"""The strategy of the score that is made here."""
+
+
+def spare_cpu(nodes: NodeView) -> NDArray[np.int64]:
+    """What of each node's CPU nobody has requested, in millicores."""
+    allocatable, requested = (
+        nodes.amount("resources.allocatable", CPU),
+        nodes.amount("resources.requested", CPU),
+    )
+    found: NDArray[np.int64] = allocatable - requested
+    return found
+
+
+def fragmentation_score(
+    cards: DeviceCards, needs: Mapping[str, DeviceNeed], pod: PodView, nodes: NodeView
+) -> Scores | None:
+    """The gradient of fragmentation on each node, of every sort of devices of which usual pods are named. Raises ParameterError."""
+    assert cards.policy is not None
+    cpu, asked_cpu = spare_cpu(nodes), request_of(pod).get(CPU, 0)
+    found: NDArray[np.int64] | None = None
+    for type, sort in cards.policy.sorts.items():
+        if sort.unusual:
+            raise ParameterError(f"`usualPods` of DeviceSharing {type}: {sort.unusual}")
+        if sort.usual is None:
+            continue
+        columns, need = cards.columns(type), needs.get(type)
+        each, count = (0, 0) if need is None else (need.each.get(sort.words.measured, 0), need.count)
+        free, _ = columns.measured(sort.words.measured)
+        free, models = nodes.some(free), nodes.some(columns.models)
+        if nodes.count == nodes.total:
+            kept = cards.drops((type, asked_cpu, each, count))
+            best = kept.best(sort.usual, cpu, free, models, asked_cpu, each, count)
+        else:
+            of_devices = drops(sort.usual, cpu, free, models, asked_cpu, each, count)
+            best = of_devices.max(axis=1, initial=-np.inf)
+        score = gradient(best, sort.scale)
+        found = score if found is None else found + score
+    return found
+
+
+def gradients(
+    sort: DeviceSort, cards: Sequence[Card], model: str, need: DeviceNeed, cpu: int, asked_cpu: int
+) -> dict[int, int]:
+    """The same of each device of one node that is free enough, by its minor; `cpu` is what the node has to spare."""
+    if sort.usual is None or need.count != 1:
+        return {}
+    each = need.each.get(sort.words.measured, 0)
+    free = np.array([[card.free.get(sort.words.measured, 0) for card in cards]], np.int64)
+    models = np.array([model], np.object_)
+    found = drops(sort.usual, np.array([cpu], np.int64), free, models, asked_cpu, each, 1)[0]
+    scores = gradient(found, sort.scale).tolist()
+    return {card.minor: score for card, score in zip(cards, scores, strict=True)}

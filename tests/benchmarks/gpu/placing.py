@@ -1,0 +1,116 @@
+"""One run: every pod of a trace arrives at the real scheduler, is placed or fails for good, and what is allocated is noted."""
+
+import json
+import random
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from koordpolicy.cluster.events import Event
+from koordpolicy.graph import Compiler, Layer, RuleGraph
+from koordpolicy.model.devices import Device, NodeDevices
+from koordpolicy.model.node import read_node
+from koordpolicy.model.pod import Pod, read_pod
+from koordpolicy.scheduler import Scheduler
+from tests.benchmarks.gpu.trace import TraceNode, TracePod, arrivals
+
+POLICIES: Final = Path(__file__).parent / "policies"
+SCHEDULER: Final = "koord-scheduler"
+MODEL: Final = "node.koordinator.sh/gpu-model"
+CORE: Final = "koordinator.sh/gpu-core"
+RATIO: Final = "koordinator.sh/gpu-memory-ratio"
+ARRIVING: Final = 1.3
+"""How much of the cluster's GPUs is asked for in the end."""
+
+_HEAD: Final = {"apiVersion": "koordpolicy.io/v1alpha1"}
+NOW: Final = 1_700_000_000 * 10**9
+
+
+class Point(NamedTuple):
+    """After an arrival: what had been asked for by then, and what is allocated, in percent of all GPUs."""
+
+    arrived: float
+    allocated: float
+
+
+@lru_cache(maxsize=64)
+def compiled(policy: str, usual: str) -> RuleGraph:
+    """The graph of a policy; `usual` are the usual pods, as JSON."""
+    bundle = {**_HEAD, "kind": "PolicyBundle", "metadata": {"name": "trace"}, "spec": {"extends": [policy]}}
+    spec = {"scheduling": {"usualPods": json.loads(usual)}}
+    pods = {**_HEAD, "kind": "DeviceSharing", "metadata": {"name": "gpu"}, "spec": spec}
+    files = {"bundle.yaml": json.dumps(bundle), "usual.yaml": json.dumps(pods)}
+    layers = {
+        name: Layer(name, {f"{name}.yaml": (POLICIES / f"{name}.yaml").read_text(encoding="utf-8")})
+        for name in ("common", policy)
+    }
+    found = Compiler(layers.get).compile(Layer("trace", files))
+    assert found.graph is not None, [f"{one.code} {one.span} {one.message}" for one in found.found]
+    return found.graph
+
+
+def place_all(
+    graph: RuleGraph, nodes: Sequence[TraceNode], pods: Sequence[TracePod], seed: int
+) -> list[Point]:
+    """What was allocated after each arrival."""
+    chance = random.Random(seed)
+    capacity = 1000 * sum(node.gpus for node in nodes)
+    coming = arrivals(pods, int(ARRIVING * capacity), chance)
+    ranks = list(range(len(nodes)))
+    chance.shuffle(ranks)
+    made = Scheduler(graph, lambda: NOW, draw=chance.randrange, explained=0, refusals=False)
+    for rank, node in zip(ranks, nodes, strict=True):
+        _set_node(made, f"node-{rank:05}", node)
+    found, arrived, allocated = [], 0, 0
+    for at, one in enumerate(coming):
+        pod = _pod(f"pod-{at}", one)
+        made.set_pod(pod)
+        decision = made.schedule_one()
+        assert decision is not None and decision.pod == pod.key
+        arrived += one.asked
+        if decision.placed:
+            allocated += one.asked
+        else:
+            made.remove_pod(pod.key)
+        found.append(Point(100 * arrived / capacity, 100 * allocated / capacity))
+    return found
+
+
+def at(points: Sequence[Point], arrived: int) -> float:
+    """What is allocated when so many percent have arrived: the mean over the arrivals that round to it."""
+    near = [one.allocated for one in points if round(one.arrived) == arrived]
+    near = near or [one.allocated for one in points if abs(one.arrived - arrived) <= 1]
+    return sum(near) / len(near)
+
+
+def _set_node(made: Scheduler, name: str, node: TraceNode) -> None:
+    percent = str(100 * node.gpus)
+    amounts = {
+        "cpu": f"{node.cpu}m",
+        "memory": f"{node.memory}Mi",
+        "pods": "1001",
+        CORE: percent,
+        RATIO: percent,
+    }
+    metadata = {"name": name, "labels": {MODEL: node.model}}
+    made.set_node(read_node({"metadata": metadata, "status": {"capacity": amounts, "allocatable": amounts}}))
+    each = {CORE: 100, RATIO: 100}
+    cards = tuple(Device("gpu", True, each, minor=at, id=f"{name}-{at}") for at in range(node.gpus))
+    devices = NodeDevices(cards, {MODEL: node.model})
+    made.set_state(lambda state: state.set_devices(name, devices), Event.DEVICES_CHANGED)
+
+
+def _pod(name: str, one: TracePod) -> Pod:
+    requests = {"cpu": f"{one.cpu}m", "memory": f"{one.memory}Mi"}
+    if one.gpus:
+        requests |= dict.fromkeys((CORE, RATIO), str(one.asked // 10))
+    spec: dict[str, Any] = {
+        "schedulerName": SCHEDULER,
+        "containers": [{"name": "main", "image": "x", "resources": {"requests": requests}}],
+    }
+    if one.models:
+        term = {"matchExpressions": [{"key": MODEL, "operator": "In", "values": one.models.split("|")}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        spec["affinity"] = {"nodeAffinity": required}
+    return read_pod({"metadata": {"name": name, "namespace": "default", "uid": name}, "spec": spec})
