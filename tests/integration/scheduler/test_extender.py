@@ -84,8 +84,8 @@ def test_pods_go_where_policy_prefers_and_follow_its_changes(site: Site, part: P
     # Load decides alone when it weighs as much as all that kube-scheduler weighs.
     with both(site, part, nodeCacheCapable=names, weight=20) as extender:
         assert extender.status["filters"] == [
-            "ElasticQuota", "AmplifiedCPU", "Reservation", "DeviceShare", "Coscheduling", "LoadAwareScheduling",
-            "NetworkTopology",
+            "ElasticQuota", "AmplifiedCPU", "Reservation", "NodeNUMAResource", "DeviceShare", "Coscheduling",
+            "LoadAwareScheduling", "NetworkTopology",
         ]  # fmt: skip
         site.eventually(lambda: extender.status["nodes"] == 3, "the nodes are known")
         for number in range(3):

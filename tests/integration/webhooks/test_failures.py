@@ -7,6 +7,7 @@ import signal
 import ssl
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from tests.parts.fixtures import need
 from tests.parts.processes import free_port
 from tests.parts.proxy import Proxy
 
+CLIENTS = 4
 LABELS = {"app": "spark"}
 PROFILE = policy(
     "ColocationProfile", "spark", {"match": {"pods": {"matchLabels": LABELS}}, "labels": {"drawn": "in"}}
@@ -65,26 +67,28 @@ def drawn(site: WebhookSite) -> bool:
     return probe.admitted == 1 and not probe.unchanged
 
 
-def under_load(site: WebhookSite, labels: dict[str, str]) -> tuple[Load, threading.Thread, threading.Event]:
-    """A load that goes on until its event is set."""
+@contextmanager
+def under_load(site: WebhookSite, labels: dict[str, str], count: int = 0) -> Iterator[Load]:
+    """Creations by four clients meanwhile, and so many at least. What ended one of the clients is raised at the end."""
     load, enough = Load(site.access, labels), threading.Event()
-    thread = threading.Thread(target=load.run, args=(0, 4), kwargs={"until": enough}, daemon=True)
-    thread.start()
-    return load, thread, enough
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(load.run, count, CLIENTS, until=enough)
+        try:
+            yield load
+        finally:
+            enough.set()
+        running.result(300)
 
 
 def test_one_of_two_is_killed(site: WebhookSite) -> None:
     """Nothing is wrongly admitted, and all that can fail is what the killed one was asked in that moment."""
-    clients, load = 4, Load(site.access, LABELS)
     with two(site) as (first, _, _, _):
-        thread = threading.Thread(target=load.run, args=(3000, clients), daemon=True)
-        thread.start()
-        site.eventually(lambda: load.count > 300, "load")
-        first.running.kill()
-        thread.join(300)
+        with under_load(site, LABELS, 3000) as load:
+            site.eventually(lambda: load.count > 300, "load")
+            first.running.kill()
         assert load.count == 3000
         assert load.unchanged == 0
-        assert len(load.failed) <= clients, load.failed
+        assert len(load.failed) <= CLIENTS, load.failed
         assert all("failed calling webhook" in words for _, words in load.failed), load.failed
 
 
@@ -102,13 +106,10 @@ def two_fronted(site: WebhookSite) -> Iterator[tuple[Manager, Manager]]:
 
 def test_one_of_two_behind_fronts_is_killed(site: WebhookSite) -> None:
     """No creation fails, though its process dies with reviews that it has not answered."""
-    load = Load(site.access, LABELS)
     with two_fronted(site) as (first, _):
-        thread = threading.Thread(target=load.run, args=(3000, 4), daemon=True)
-        thread.start()
-        site.eventually(lambda: load.count > 300, "load")
-        first.running.kill()
-        thread.join(300)
+        with under_load(site, LABELS, 3000) as load:
+            site.eventually(lambda: load.count > 300, "load")
+            first.running.kill()
         assert load.count == 3000
         assert (load.failed, load.unchanged) == ([], 0)
     told = site.fronts[0].tail(20)
@@ -120,16 +121,16 @@ def test_a_front_waits_for_its_manager_where_nobody_else_is_left(site: WebhookSi
     site.port = port
     with site.fronted("m1", port, free_port()) as manager:
         site.eventually(lambda: drawn(site), "pods that policies change")
-        load, thread, enough = under_load(site, LABELS)
-        site.eventually(lambda: load.count > 50, "load")
-        manager.running.kill()
-        path = site.folder / f"front-{port}" / "webhook.sock"
-        more = "--webhook", f"unix:{path}", "--webhook-url", f"https://localhost:{port}"
-        with site.manager("m2", *more):
-            count = load.count + 50
-            site.eventually(lambda: load.count > count, "load")
-            enough.set()
-            thread.join(60)
+        with ExitStack() as stack:
+            load = stack.enter_context(under_load(site, LABELS))
+            site.eventually(lambda: load.count > 50, "load")
+            manager.running.kill()
+            path = site.folder / f"front-{port}" / "webhook.sock"
+            more = "--webhook", f"unix:{path}", "--webhook-url", f"https://localhost:{port}"
+            with site.manager("m2", *more):
+                count = load.count + 50
+                site.eventually(lambda: load.count > count, "load")
+                stack.close()
         assert load.unchanged == 0
         # What the API server's own patience does not last for is told as what it is.
         assert all("failed calling webhook" in words for _, words in load.failed), load.failed
@@ -138,16 +139,14 @@ def test_a_front_waits_for_its_manager_where_nobody_else_is_left(site: WebhookSi
 def test_one_of_two_is_stopped(site: WebhookSite) -> None:
     """It answers what it was asked, and whoever still comes; then nobody is led to it any more."""
     with two(site) as (first, second, proxy, _):
-        load, thread, enough = under_load(site, LABELS)
-        site.eventually(lambda: load.count > 100, "load")
-        first.running.signal(signal.SIGTERM)
-        # As endpoints of a Service: one that is told to stop gets no new connections a little later.
-        proxy.targets = [int(second.name.removeprefix("m"))]
-        site.eventually(lambda: not first.running.running, "an end")
-        more = load.count + 100
-        site.eventually(lambda: load.count > more, "load")
-        enough.set()
-        thread.join(60)
+        with under_load(site, LABELS) as load:
+            site.eventually(lambda: load.count > 100, "load")
+            first.running.signal(signal.SIGTERM)
+            # As endpoints of a Service: one that is told to stop gets no new connections a little later.
+            proxy.targets = [int(second.name.removeprefix("m"))]
+            site.eventually(lambda: not first.running.running, "an end")
+            more = load.count + 100
+            site.eventually(lambda: load.count > more, "load")
         assert (load.failed, load.unchanged) == ([], 0)
 
 
@@ -163,12 +162,10 @@ def test_one_that_is_not_ready_fails_nothing(site: WebhookSite) -> None:
         site.eventually(lambda: late.read("/healthz")[0] == 200, "a manager without policies")
         # What was asked until now went to the first, over connections that API servers would keep for long.
         proxy.cut()
-        load, thread, enough = under_load(site, LABELS)
-        site.eventually(lambda: turned_away(late), "requests that it cannot answer")
-        more = load.count + 100
-        site.eventually(lambda: load.count > more, "load")
-        enough.set()
-        thread.join(60)
+        with under_load(site, LABELS) as load:
+            site.eventually(lambda: turned_away(late), "requests that it cannot answer")
+            more = load.count + 100
+            site.eventually(lambda: load.count > more, "load")
         assert (load.failed, load.unchanged) == ([], 0)
 
 
@@ -214,16 +211,14 @@ def test_with_none_left_the_failure_policy_holds(site: WebhookSite) -> None:
 
 def test_certificates_are_rotated_under_load(site: WebhookSite) -> None:
     with two(site, "--webhook-cert-lifetime", "12s"):
-        load, thread, enough = under_load(site, LABELS)
         seen = {serving(site)}
 
         def rotated() -> bool:
             seen.add(serving(site))
             return len(seen) > 3
 
-        site.eventually(rotated, "three new certificates")
-        enough.set()
-        thread.join(60)
+        with under_load(site, LABELS) as load:
+            site.eventually(rotated, "three new certificates")
         assert load.count > 20
         assert (load.failed, load.unchanged) == ([], 0)
 
