@@ -12,6 +12,7 @@ import os
 import pickle
 import stat
 import sys
+import time
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +31,9 @@ SWITCH: Final = "KOORDPOLICY_CACHE"
 
 _MOST_FILES: Final = 3
 """Packs, or versions of the program, that are kept at a time: a megabyte each."""
+
+_STARTED: Final = time.time_ns()
+"""When this module was loaded, by the clock of the files: what changed later is not what runs here."""
 
 _MOST_BYTES: Final = 64 * 2**20
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -67,9 +71,10 @@ def cache_directory() -> Path | None:
 
 def results_of(pack: Layer, directory: Path | None) -> Mapping[Hashable, object]:
     """What compiling the pack makes, by what it was made of: from the directory, else made and put there."""
-    if directory is None:
+    key = None if directory is None else _key(pack)
+    if directory is None or key is None:
         return {}
-    file = directory / f"{_key(pack)}.pickle"
+    file = directory / f"{key}.pickle"
     known = _read(file)
     if known is not None:
         return known
@@ -105,20 +110,23 @@ def _forget_old(directory: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def _key(pack: Layer) -> str:
-    """A digest of all that the results depend on."""
+def _key(pack: Layer) -> str | None:
+    """A digest of all that the results depend on; None where the program on disk is newer than the one that runs."""
     lines = [sys.version, sys.implementation.cache_tag or "", koordpolicy.__version__, pydantic.VERSION]
-    lines += _program(os.path.dirname(koordpolicy.__file__))  # noqa: PTH120 - hundreds of paths a command
+    for path, size, changed in _program(os.path.dirname(koordpolicy.__file__)):  # noqa: PTH120 - hundreds of paths
+        if changed > _STARTED:
+            return None
+        lines.append(f"{path}\0{size}\0{changed}")
     lines += [f"{file}\0{text}" for file, text in sorted(pack.files.items())]
     return hashlib.sha256("\0\0".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _program(directory: str) -> Iterator[str]:
-    """Every Python file below with what tells that it changed, as Python itself goes by."""
+def _program(directory: str) -> Iterator[tuple[str, int, int]]:
+    """Every Python file below with its size and its time in nanoseconds, which tell Python itself that it changed."""
     with os.scandir(directory) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             if entry.name.endswith(".py"):
                 status = entry.stat()
-                yield f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}"
+                yield entry.path, status.st_size, status.st_mtime_ns
             elif entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
                 yield from _program(entry.path)

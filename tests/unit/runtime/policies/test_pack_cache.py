@@ -3,6 +3,7 @@
 import os
 import pickle
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,7 @@ def test_what_is_there_is_taken(directory: Path, monkeypatch: pytest.MonkeyPatch
 def test_another_program_or_another_pack_has_another_file(
     directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(pack_cache, "_STARTED", sys.maxsize)  # as if each were another process
     pack = find_pack("koordinator")
     assert pack is not None
     pack_cache.results_of(pack, directory)
@@ -101,6 +103,17 @@ class Trap:
 
     def __reduce__(self) -> tuple[object, ...]:
         return os.mkdir, (str(Path(os.environ["XDG_CACHE_HOME"]) / "sprung"),)
+
+
+def test_a_program_that_was_replaced_while_it_runs_keeps_nothing(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the old program makes must not be what the new one finds under its own key."""
+    monkeypatch.setattr(pack_cache, "_STARTED", 0)
+    assert outcome(pack_remembering().compile(layer(BUNDLES[0]))) == outcome(
+        Compiler(find_pack).compile(layer(BUNDLES[0]))
+    )
+    assert not list(directory.iterdir())
 
 
 def spoilt_writable(file: Path) -> None:
