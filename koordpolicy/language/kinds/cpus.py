@@ -70,7 +70,7 @@ class PodCPUs(PolicyModel):
     ] = None
 
 
-class NodeCPUs(PolicyModel):
+class NodeCPURules(PolicyModel):
     """What holds on a node for all its pods."""
 
     binding: Annotated[
@@ -165,7 +165,7 @@ class CPUTopologySpec(PolicySpec):
 
     pods: Given[PodCPUs] = None
     """What pods want."""
-    nodes: Given[NodeCPUs] = None
+    nodes: Given[NodeCPURules] = None
     """What nodes say."""
     scoring: Given[ZoneScoring] = None
     """Which zones are better."""
