@@ -7,13 +7,12 @@ name; by row of the node table stands what is asked of all of them at once, in c
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from koordpolicy.algorithms.columns import Mask
-from koordpolicy.algorithms.device_fragmentation import KeptDrops
+from koordpolicy.algorithms.device_columns import DeviceColumns
+from koordpolicy.algorithms.device_fragmentation import KeptFragmentation
 from koordpolicy.algorithms.device_pick import Card
 from koordpolicy.cluster.device_policy import DevicePolicy
 from koordpolicy.cluster.undo_log import UndoLog
@@ -21,13 +20,6 @@ from koordpolicy.model.devices import NodeDevices
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.pod_devices import Shares
 from koordpolicy.model.protocol import GPU_MODEL, GPU_PARTITION_POLICY
-from koordpolicy.model.reading import Amounts
-
-_KEPT: Final = 256
-"""Sorts of pods of which it is kept what they would do to fragmentation."""
-
-_WITHOUT_END: Final = np.iinfo(np.int64).max
-"""What is free of a resource that a device does not have: it is not compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,48 +30,6 @@ class DeviceClaim:
     node: str
     shares: Shares
     uid: str = ""
-
-
-@dataclass(slots=True)
-class DeviceColumns:
-    """The devices of one type on all nodes: row by row, device by device. What is free, and what there is, by resource."""
-
-    there: NDArray[np.bool_]
-    free: dict[str, NDArray[np.int64]]
-    total: dict[str, NDArray[np.int64]]
-    models: NDArray[np.object_]
-    """The model of each node's devices, by the label of its Device object."""
-
-    def fitting(self, each: Amounts, rows: Any, *, empty: bool = False) -> NDArray[np.int64]:
-        """How many devices of each node have so much free; `empty` means if nobody had anything."""
-        found: Mask = self.there[rows]
-        for name, number in each.items():
-            free = self.free.get(name)
-            if free is None:
-                continue
-            if empty:
-                total = self.total[name][rows]
-                found = found & ((total >= number) | (free[rows] == _WITHOUT_END))
-            else:
-                found = found & (free[rows] >= number)
-        fitting: NDArray[np.int64] = found.sum(axis=1)
-        return fitting
-
-    def measured(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """What of a resource is free on each device, and what there is; none of what a device does not have."""
-        if name not in self.total:
-            none = np.zeros(self.there.shape, np.int64)
-            return none, none
-        total = self.total[name]
-        return np.where(total > 0, self.free[name], 0), total
-
-    def sums(self, name: str, rows: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How much of a resource the devices of each node have, and how much of that is free."""
-        if name not in self.total:
-            none = np.zeros(len(self.there[rows]), np.int64)
-            return none, none
-        total = self.total[name][rows]
-        return total.sum(axis=1), np.where(total > 0, self.free[name][rows], 0).sum(axis=1)
 
 
 @dataclass(slots=True)
@@ -105,7 +55,7 @@ class DeviceCards:
         self._columns: dict[str, DeviceColumns] = {}
         self._stale: set[str] = set()
         self._listed: Mask | None = None
-        self._drops: dict[tuple[str, int, int, int], KeptDrops] = {}
+        self._fragmentation: dict[str, tuple[DeviceColumns, KeptFragmentation]] = {}
 
     def again(self) -> "DeviceCards":
         """The same devices and what is taken of them, without the rows of nodes."""
@@ -119,7 +69,7 @@ class DeviceCards:
         self.policy = policy
         self.version += 1
         self._columns.clear()
-        self._drops.clear()
+        self._fragmentation.clear()
 
     # --- nodes ----------------------------------------------------------------------------------
 
@@ -221,14 +171,24 @@ class DeviceCards:
         """The model of a node's devices; empty where it is not said."""
         return self.devices(node).labels.get(GPU_MODEL, "")
 
-    def drops(self, asked: tuple[str, int, int, int]) -> KeptDrops:
-        """What is kept of drops of fragmentation for pods that ask alike: type, CPU, of each device, number of devices."""
-        found = self._drops.get(asked)
-        if found is None:
-            if len(self._drops) >= _KEPT:
-                del self._drops[next(iter(self._drops))]
-            found = self._drops[asked] = KeptDrops()
-        return found
+    def fragmentation(self, type: str) -> KeptFragmentation | None:
+        """What usual pods could not use of devices of a type, up to date; None where policy names none."""
+        sort = None if self.policy is None else self.policy.sorts.get(type)
+        if sort is None or sort.usual is None:
+            return None
+        columns, known = self.columns(type), self._fragmentation.get(type)
+        if known is not None and known[0] is columns and not columns.changed:
+            return known[1]
+        kept = KeptFragmentation(sort.usual) if known is None else known[1]
+        rows = sorted(columns.changed) if known is not None and known[0] is columns else None
+        kept.follow(columns.measured(sort.words.measured), columns.models, rows)
+        columns.changed.clear()
+        self._fragmentation[type] = columns, kept
+        return kept
+
+    def row(self, node: str) -> int | None:
+        """The row of a node."""
+        return self._rows.get(node)
 
     def cards(self, node: str, type: str) -> list[Card]:
         """The devices of a type on a node as they are now."""
@@ -247,13 +207,11 @@ class DeviceCards:
         """The devices of a type on all nodes."""
         for node in self._stale:
             row = self._rows.get(node)
+            if row is None:
+                continue
             for known, columns in list(self._columns.items()):
-                if row is None:
-                    continue
-                if not _write(columns, row, self.cards(node, known)):
+                if not columns.put(row, self.cards(node, known), self.model(node)):
                     del self._columns[known]
-                else:
-                    columns.models[row] = self.model(node)
         self._stale.clear()
         found = self._columns.get(type)
         if found is None:
@@ -271,18 +229,11 @@ class DeviceCards:
     def _made(self, type: str) -> DeviceColumns:
         cards = {row: self.cards(node, type) for node, row in self._rows.items() if self.knows(node)}
         width = max((len(one) for one in cards.values()), default=0)
-        shape = len(self._rows), width
         names = {name for listed in cards.values() for card in listed for name in card.total}
-        found = DeviceColumns(
-            np.zeros(shape, np.bool_),
-            {name: np.zeros(shape, np.int64) for name in names},
-            {name: np.zeros(shape, np.int64) for name in names},
-            np.full(len(self._rows), "", np.object_),
-        )
+        found = DeviceColumns.of(len(self._rows), width, names)
         names_of = {row: node for node, row in self._rows.items()}
         for row, listed in cards.items():
-            _write(found, row, listed)
-            found.models[row] = self.model(names_of[row])
+            found.put(row, listed, self.model(names_of[row]))
         return found
 
     def _count(self, claim: DeviceClaim, sign: int) -> None:
@@ -312,17 +263,3 @@ class DeviceCards:
         self.version += 1
         if self._columns:
             self._stale.add(node)
-
-
-def _write(columns: DeviceColumns, row: int, cards: list[Card]) -> bool:
-    """Write the devices of one node; whether there is room for them."""
-    width = columns.there.shape[1]
-    names = {name for card in cards for name in card.total}
-    if len(cards) > width or not names <= columns.free.keys() or row >= len(columns.there):
-        return False
-    columns.there[row] = [bool(card.total) for card in cards] + [False] * (width - len(cards))
-    for name, free in columns.free.items():
-        left = [card.free.get(name, _WITHOUT_END) for card in cards]
-        free[row] = left + [0] * (width - len(cards))
-        columns.total[name][row] = [card.total.get(name, 0) for card in cards] + [0] * (width - len(cards))
-    return True

@@ -204,7 +204,7 @@ def _one_of(cycle: Cycle, table: NodeTable, tied: Rows, draw: Draw) -> int:
     except CelError:
         ties = FIRST
     if ties == FIRST:
-        return min(range(len(tied)), key=lambda at: table.name(int(tied[at])))
+        return table.first_by_name(tied)
     return draw(len(tied))
 
 

@@ -17,6 +17,9 @@ from koordpolicy.model.table.columns import Array, Column, Record
 from koordpolicy.model.table.kinds import Schema, Strings
 from koordpolicy.model.table.lists import RecordStore, Segments
 
+_FEW: Final = 64
+"""Rows whose names are compared, where putting all names in order would cost more."""
+
 _JOURNAL: Final = 65_536
 """So many of the latest changes, at least, are remembered one by one."""
 
@@ -34,7 +37,7 @@ class NodeTable:
     """
 
     __slots__ = (
-        "__weakref__", "_first", "_journal", "_names", "_rows", "_shaped", "_stamps", "_store", "_told",
+        "__weakref__", "_first", "_journal", "_names", "_places", "_rows", "_shaped", "_stamps", "_store", "_told",
         "schema", "strings",
     )  # fmt: skip
 
@@ -44,6 +47,7 @@ class NodeTable:
         self._store = RecordStore(schema, self.strings)
         self._names: list[str] = []
         self._rows: dict[str, int] = {}
+        self._places: Array | None = None
         self._journal: list[int] = []
         self._first = 0
         self._stamps: dict[str, int] = {}
@@ -71,6 +75,17 @@ class NodeTable:
         """The names of rows."""
         names = self._names
         return [names[row] for row in rows.tolist()]
+
+    def first_by_name(self, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> int:
+        """The place among rows, of which there is one at least, of the one whose name comes first."""
+        if self._places is None:
+            if len(rows) <= _FEW:
+                names = self.named(rows)
+                return names.index(min(names))
+            places = np.empty(len(self._names), np.int64)
+            places[sorted(range(len(self._names)), key=self._names.__getitem__)] = np.arange(len(self._names))
+            self._places = places
+        return int(self._places[rows].argmin())
 
     def index(self, name: str) -> int:
         """The number of a named row. Raises KeyError."""
@@ -146,6 +161,7 @@ class NodeTable:
     def _reshape(self, at: int) -> None:
         """Note that a row comes or goes. What changed before that does not matter any more."""
         self._shaped = self._touch(at)
+        self._places = None
         self._stamps.clear()
 
     def _trim(self) -> None:

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.algorithms.device_fragmentation import (
-    KeptDrops,
+    KeptFragmentation,
     UsualPod,
     UsualPods,
-    drops,
     gradient,
     usual_pod,
     usual_pods,
@@ -19,12 +18,22 @@ EXAMPLE = [UsualPod(4000, 1000, 1, 0.5), UsualPod(4000, 400, 1, 0.3), UsualPod(8
 ONE = np.array(["T4"], np.object_)
 
 
+def kept(usual: list[UsualPod], free: list[list[int]], models: list[str]) -> KeptFragmentation:
+    found = KeptFragmentation(UsualPods(usual))
+    found.follow(np.array(free), np.array(models, np.object_))
+    return found
+
+
 def test_the_example_of_the_study() -> None:
-    usual, cpu, free = UsualPods(EXAMPLE), np.array([10_000]), np.array([[500, 1000]])
-    assert usual.fragmentation(cpu, free, ONE).tolist() == pytest.approx([550])
-    found = drops(usual, cpu, free, ONE, 4000, 400, 1)
-    assert found[0].tolist() == pytest.approx([250, -220])
-    assert gradient(found, 1000).tolist() == [[56, 44]]
+    found = kept(EXAMPLE, [[500, 1000]], ["T4"])
+    usual, cpu = found.usual, np.array([10_000])
+    every = np.array([usual.allowed("T4")])
+    lost = usual.lost(np.array([[500, 1000]]), every)[0, usual.level(cpu)[0]]
+    assert lost / usual.weight == pytest.approx(550)
+    cards = found.drops_of_devices(0, [500, 1000], 10_000, 4000, 400)
+    assert cards == pytest.approx([250, -220])
+    assert gradient(np.array(cards), 1000).tolist() == [56, 44]
+    assert found.drops(cpu, 4000, 400, 1).tolist() == pytest.approx([250])
 
 
 def plain(usual: list[UsualPod], cpu: int, free: list[int], model: str) -> float:
@@ -54,32 +63,54 @@ NODES = st.tuples(
 )
 
 
+def expected(
+    sorts: list[UsualPod], node: tuple[int, list[int], str], asked: int, each: int, count: int
+) -> list[float]:
+    """The drop for each device that a pod may get, or for those with least free that will do."""
+    spare, cards, model = node
+    fitting = sorted((card for card in range(len(cards)) if cards[card] >= each), key=cards.__getitem__)
+    ways = [[card] for card in fitting] if count == 1 else [fitting[:count]] * (len(fitting) >= count)
+    after = [[card - each * (place in way) for place, card in enumerate(cards)] for way in ways]
+    before = plain(sorts, spare, cards, model)
+    return [before - plain(sorts, spare - asked, one, model) for one in after]
+
+
 @given(
     st.lists(SORTS, min_size=1, max_size=5),
     st.lists(NODES, min_size=1, max_size=4),
-    st.integers(0, 4),
-    st.integers(1, 10),
-    st.integers(0, 3),
+    st.lists(st.tuples(st.integers(0, 3), NODES), max_size=4),
+    st.tuples(st.integers(0, 4), st.integers(1, 10), st.integers(0, 3)),
 )
 def test_drops_are_those_of_a_plain_count(
-    sorts: list[UsualPod], nodes: list[tuple[int, list[int], str]], asked: int, each: int, count: int
+    sorts: list[UsualPod],
+    nodes: list[tuple[int, list[int], str]],
+    changes: list[tuple[int, tuple[int, list[int], str]]],
+    asked: tuple[int, int, int],
 ) -> None:
-    cpu, free = np.array([one[0] for one in nodes]), np.array([one[1] for one in nodes])
-    models = np.array([one[2] for one in nodes], np.object_)
-    usual, kept = UsualPods(sorts), KeptDrops()
-    found = drops(usual, cpu, free, models, asked, each, count)
-    for at, (spare, cards, model) in enumerate(nodes):
-        fitting = [card for card in range(3) if cards[card] >= each][: 3 if count == 1 else count]
-        ways = [[card] for card in fitting] if count == 1 else [fitting] * (len(fitting) == count)
-        after = [[card - each * (place in way) for place, card in enumerate(cards)] for way in ways]
-        before = plain(sorts, spare, cards, model)
-        expected = [before - plain(sorts, spare - asked, one, model) for one in after]
-        assert [one for one in found[at].tolist() if one > -np.inf] == pytest.approx(expected)
-    best = found.max(axis=1)
-    assert kept.best(usual, cpu, free, models, asked, each, count).tolist() == pytest.approx(best.tolist())
-    free[0] = 10 - free[0]
-    changed = drops(usual, cpu, free, models, asked, each, count).max(axis=1)
-    assert kept.best(usual, cpu, free, models, asked, each, count).tolist() == pytest.approx(changed.tolist())
+    cpu, each, count = asked
+    found = kept(sorts, [cards for _, cards, _ in nodes], [model for _, _, model in nodes])
+    for at, change in [(0, nodes[0]), *changes]:
+        row = at % len(nodes)
+        nodes[row] = change
+        free = np.array([cards for _, cards, _ in nodes])
+        found.follow(free, np.array([model for _, _, model in nodes], np.object_), [row])
+        spare = np.array([one[0] for one in nodes])
+        best = [max(expected(sorts, one, cpu, each, count), default=-np.inf) for one in nodes]
+        assert found.drops(spare, cpu, each, count).tolist() == pytest.approx(best)
+        rows = np.array([row])
+        assert found.drops(spare[rows], cpu, each, count, rows).tolist() == pytest.approx([best[row]])
+        if count == 1:
+            cards = found.drops_of_devices(row, change[1], change[0], cpu, each)
+            able = sorted(one for one in cards if one > -np.inf)
+            assert able == pytest.approx(sorted(expected(sorts, change, cpu, each, 1)))
+
+
+def test_what_changes_nothing_changes_it_by_nothing() -> None:
+    # Weights that are no powers of two, as sums of parts of 1, leave 1e-17 of it, which a whole score shows.
+    sorts = [UsualPod(cpu, each, 1, weight) for cpu, each, weight in ((1, 3, 7), (2, 5, 11), (3, 7, 13))]
+    found = kept(sorts, [[2, 2, 9]], [""])
+    assert gradient(found.drops(np.array([9]), 1, 2, 1), 1).tolist() != [50]
+    assert found.drops(np.array([9]), 0, 0, 1).tolist() == [0.0]
 
 
 def test_sorts_of_pods_as_policy_writes_them() -> None:

@@ -80,6 +80,8 @@ class _Choice:
         "_hint",
         "_ids",
         "_key",
+        "_node",
+        "_of",
         "_pod",
         "_sort",
         "_wishes",
@@ -89,6 +91,7 @@ class _Choice:
         self, cards: DeviceCards, node: str, pod: PodView, sort: DeviceSort, wishes: DeviceWishes
     ) -> None:
         self._sort, self._wishes, self._pod = sort, wishes, pod
+        self._of, self._node = cards, node
         self._gradients: dict[int, int] = {}
         self._hint = wishes.hints.get(sort.type, _NO_HINT)
         self._devices = cards.devices(node)
@@ -120,9 +123,8 @@ class _Choice:
     def measure(self, need: DeviceNeed, spare_cpu: int) -> None:
         """Find out what each device would mean for usual pods, where policy names some."""
         if self._sort.usual is not None:
-            model = self._devices.labels.get(GPU_MODEL, "")
             asked = request_of(self._pod).get(CPU, 0)
-            self._gradients = gradients(self._sort, self._cards, model, need, spare_cpu, asked)
+            self._gradients = gradients(self._sort, self._of, self._cards, self._node, need, spare_cpu, asked)
 
     def minors(self, need: DeviceNeed) -> Sequence[int]:
         """Those that a pod gets; none where there are not enough. Raises Unpicked."""

@@ -4,12 +4,13 @@ Only where a pod says how it wants them, or a node deals whole cards out by part
 """
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.algorithms.columns import Mask
+from koordpolicy.algorithms.device_columns import EVERY
 from koordpolicy.algorithms.device_need import DeviceNeed, DeviceRequestError, by_strategy
 from koordpolicy.algorithms.device_pick import Unpicked
 from koordpolicy.algorithms.device_score import BEST, FillStrategy
@@ -47,6 +48,11 @@ def devices_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable |
     return state.cards.version, said
 
 
+def rows_of(nodes: NodeView) -> Any:
+    """The rows of the nodes that are looked at."""
+    return EVERY if nodes.count == nodes.total else nodes.some(np.arange(nodes.total))
+
+
 def _needs(pod: PodView, cards: DeviceCards) -> Mapping[str, DeviceNeed]:
     """What a pod asks for, of what is dealt out. Raises DeviceRequestError."""
     return {} if cards.policy is None else cards.policy.needs(request_of(pod))
@@ -69,9 +75,13 @@ def devices_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verd
         hint = wishes.hints.get(type)
         # Of all devices that a hint selects at least one has to have it.
         need = asked if hint is None else by_strategy(asked, hint.strategy, 1)
-        columns, rows = cards.columns(type), nodes.some(np.arange(nodes.total))
+        columns, rows = cards.columns(type), rows_of(nodes)
         few = listed & (columns.fitting(need.each, rows) < need.count)
-        never = few & (columns.fitting(need.each, rows, empty=True) < need.count)
+        never = np.zeros_like(few)
+        short = np.flatnonzero(few)
+        if len(short):
+            these = short if rows is EVERY else rows[short]
+            never[short] = columns.fitting(need.each, these, empty=True) < need.count
         found.add(insufficient(type), few, never)
     _look_closer(found, pod, nodes, needs, wishes, listed)
     return found.verdicts()
@@ -135,7 +145,7 @@ def devices_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scor
     strategy, weighed = text(parameters, "strategy", _STRATEGY), weights(parameters)
     if strategy == GRADIENT:
         return fragmentation_score(cards, needs, pod, nodes)
-    rows = nodes.some(np.arange(nodes.total))
+    rows = rows_of(nodes)
     total_score: NDArray[np.int64] = np.zeros(nodes.count, np.int64)
     for type, need in needs.items():
         columns = cards.columns(type)

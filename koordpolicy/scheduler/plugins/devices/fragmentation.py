@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from koordpolicy.algorithms.device_fragmentation import drops, gradient
+from koordpolicy.algorithms.device_fragmentation import gradient
 from koordpolicy.algorithms.device_need import DeviceNeed
 from koordpolicy.algorithms.device_pick import Card
 from koordpolicy.algorithms.normalize import Scores
@@ -39,35 +39,36 @@ def fragmentation_score(
     assert cards.policy is not None
     cpu, asked_cpu = spare_cpu(nodes), request_of(pod).get(CPU, 0)
     found: NDArray[np.int64] | None = None
+    rows = None if nodes.count == nodes.total else nodes.some(np.arange(nodes.total))
     for type, sort in cards.policy.sorts.items():
         if sort.unusual:
             raise ParameterError(f"`usualPods` of DeviceSharing {type}: {sort.unusual}")
         if sort.usual is None:
             continue
-        columns, need = cards.columns(type), needs.get(type)
+        kept, need = cards.fragmentation(type), needs.get(type)
+        assert kept is not None
         each, count = (0, 0) if need is None else (need.each.get(sort.words.measured, 0), need.count)
-        free, _ = columns.measured(sort.words.measured)
-        free, models = nodes.some(free), nodes.some(columns.models)
-        if nodes.count == nodes.total:
-            kept = cards.drops((type, asked_cpu, each, count))
-            best = kept.best(sort.usual, cpu, free, models, asked_cpu, each, count)
-        else:
-            of_devices = drops(sort.usual, cpu, free, models, asked_cpu, each, count)
-            best = of_devices.max(axis=1, initial=-np.inf)
+        best = kept.drops(cpu, asked_cpu, each, count, rows)
         score = gradient(best, sort.scale)
         found = score if found is None else found + score
     return found
 
 
 def gradients(
-    sort: DeviceSort, cards: Sequence[Card], model: str, need: DeviceNeed, cpu: int, asked_cpu: int
+    sort: DeviceSort,
+    cards: DeviceCards,
+    listed: Sequence[Card],
+    node: str,
+    need: DeviceNeed,
+    cpu: int,
+    asked_cpu: int,
 ) -> dict[int, int]:
-    """The same of each device of one node that is free enough, by its minor; `cpu` is what the node has to spare."""
-    if sort.usual is None or need.count != 1:
+    """The same of each of the devices that are listed of one node, by its minor; `cpu` is what the node has to spare."""
+    kept, row = cards.fragmentation(sort.type), cards.row(node)
+    if kept is None or row is None or need.count != 1:
         return {}
     each = need.each.get(sort.words.measured, 0)
-    free = np.array([[card.free.get(sort.words.measured, 0) for card in cards]], np.int64)
-    models = np.array([model], np.object_)
-    found = drops(sort.usual, np.array([cpu], np.int64), free, models, asked_cpu, each, 1)[0]
-    scores = gradient(found, sort.scale).tolist()
-    return {card.minor: score for card, score in zip(cards, scores, strict=True)}
+    free = [card.free.get(sort.words.measured, 0) for card in listed]
+    found = kept.drops_of_devices(row, free, cpu, asked_cpu, each)
+    scores = gradient(np.array(found), sort.scale).tolist()
+    return {card.minor: score for card, score in zip(listed, scores, strict=True)}
