@@ -31,7 +31,7 @@ EVERY: Final = slice(None)
 class DeviceColumns:
     """What is free, and what there is, of each resource (N, W), and in all on a node (N). `models` by the label of Device objects (N).
 
-    `changed` are the rows that were written since whoever keeps something by rows looked at them.
+    `watched` are the rows that were written since each of those who keep something by rows looked at them.
     """
 
     there: Mask
@@ -40,7 +40,7 @@ class DeviceColumns:
     free_of_node: dict[str, Whole]
     total_of_node: dict[str, Whole]
     models: NDArray[np.object_]
-    changed: set[int] = field(default_factory=set)
+    watched: list[set[int]] = field(default_factory=list)
 
     @staticmethod
     def of(nodes: int, width: int, resources: Collection[str]) -> "DeviceColumns":
@@ -74,8 +74,14 @@ class DeviceColumns:
                 number for number, total in zip(left, totals, strict=True) if total
             )
         self.models[row] = model
-        self.changed.add(row)
+        for rows in self.watched:
+            rows.add(row)
         return True
+
+    def watch(self) -> set[int]:
+        """The rows that will be written, to be emptied by who looks at them."""
+        self.watched.append(set())
+        return self.watched[-1]
 
     def fitting(self, each: Amounts, rows: Any = EVERY, *, empty: bool = False) -> NDArray[Any]:
         """How many devices of each node have so much free; `empty` means if nobody had anything."""

@@ -37,6 +37,11 @@ class Card:
         """Whether anybody has something of it."""
         return any(self.free.get(name, 0) < number for name, number in self.total.items())
 
+    def percent(self, resource: str) -> int:
+        """How much of a resource is free, in percent of what there is."""
+        total = self.total.get(resource, 0)
+        return 100 * self.free.get(resource, 0) // total if total else 0
+
     def fits(self, each: Amounts) -> bool:
         """Whether it has so much free. What it does not have at all is not compared."""
         return bool(self.total) and all(

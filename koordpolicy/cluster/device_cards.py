@@ -7,6 +7,7 @@ name; by row of the node table stands what is asked of all of them at once, in c
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -15,11 +16,14 @@ from koordpolicy.algorithms.device_columns import DeviceColumns
 from koordpolicy.algorithms.device_fragmentation import KeptFragmentation
 from koordpolicy.algorithms.device_pick import Card
 from koordpolicy.cluster.device_policy import DevicePolicy
+from koordpolicy.cluster.device_scores import DeviceScores, DevicesState, sorts_of
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.model.devices import NodeDevices
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.pod_devices import Shares
 from koordpolicy.model.protocol import GPU_MODEL, GPU_PARTITION_POLICY
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,15 @@ class DeviceClaim:
     node: str
     shares: Shares
     uid: str = ""
+
+
+@dataclass(slots=True)
+class _Kept(Generic[T]):
+    """What is kept of nodes by the rows of some columns, and the rows that have changed since."""
+
+    columns: DeviceColumns
+    changed: set[int]
+    kept: T
 
 
 @dataclass(slots=True)
@@ -52,10 +65,12 @@ class DeviceCards:
         self._nodes: dict[str, _Node] = {}
         self._claims: dict[PodKey, DeviceClaim] = {}
         self._rows: dict[str, int] = {}
+        self._named: dict[int, str] = {}
         self._columns: dict[str, DeviceColumns] = {}
         self._stale: set[str] = set()
         self._listed: Mask | None = None
-        self._fragmentation: dict[str, tuple[DeviceColumns, KeptFragmentation]] = {}
+        self._fragmentation: dict[str, _Kept[KeptFragmentation]] = {}
+        self._scores: dict[str, _Kept[DeviceScores]] = {}
 
     def again(self) -> "DeviceCards":
         """The same devices and what is taken of them, without the rows of nodes."""
@@ -70,6 +85,7 @@ class DeviceCards:
         self.version += 1
         self._columns.clear()
         self._fragmentation.clear()
+        self._scores.clear()
 
     # --- nodes ----------------------------------------------------------------------------------
 
@@ -91,15 +107,17 @@ class DeviceCards:
 
     def node_came(self, node: str, row: int) -> None:
         """A node has a row, the next one."""
-        self._rows[node] = row
+        self._rows[node], self._named[row] = row, node
         self._columns.clear()
         self._listed = None
         self.version += 1
 
     def node_left(self, node: str, row: int, moved: str) -> None:
         """A node's row is gone, and the last row, of the node `moved`, has taken its number."""
-        self._rows[moved] = row
-        self._rows.pop(node, None)
+        self._named.pop(self._rows.get(moved, row), None)
+        self._rows[moved], self._named[row] = row, moved
+        if self._rows.pop(node, None) == row and moved == node:
+            del self._named[row]
         self._columns.clear()
         self._listed = None
         self.version += 1
@@ -177,14 +195,41 @@ class DeviceCards:
         if sort is None or sort.usual is None:
             return None
         columns, known = self.columns(type), self._fragmentation.get(type)
-        if known is not None and known[0] is columns and not columns.changed:
-            return known[1]
-        kept = KeptFragmentation(sort.usual) if known is None else known[1]
-        rows = sorted(columns.changed) if known is not None and known[0] is columns else None
-        kept.follow(columns.measured(sort.words.measured), columns.models, rows)
-        columns.changed.clear()
-        self._fragmentation[type] = columns, kept
-        return kept
+        if known is None or known.columns is not columns:
+            kept = KeptFragmentation(sort.usual) if known is None else known.kept
+            known = self._fragmentation[type] = _Kept(columns, columns.watch(), kept)
+            kept.follow(columns.measured(sort.words.measured), columns.models)
+        elif known.changed:
+            known.kept.follow(columns.measured(sort.words.measured), columns.models, sorted(known.changed))
+        known.changed.clear()
+        return known.kept
+
+    def scores(self, type: str) -> DeviceScores:
+        """What policy says of nodes by their devices of a type, up to date."""
+        columns, known = self.columns(type), self._scores.get(type)
+
+        def state_of(row: int) -> DevicesState:
+            return self._state(self._named[row], type)
+
+        if known is None or known.columns is not columns:
+            kept = DeviceScores() if known is None else known.kept
+            known = self._scores[type] = _Kept(columns, columns.watch(), kept)
+            kept.follow(len(self._rows), None, state_of)
+        elif known.changed:
+            known.kept.follow(len(self._rows), sorted(known.changed), state_of)
+        known.changed.clear()
+        return known.kept
+
+    def _state(self, node: str, type: str) -> DevicesState:
+        """The devices of a type on a node, and who has them, as policy tells nodes apart."""
+        assert self.policy is not None
+        measured = self.policy.sorts[type].words.measured
+        free = [card.percent(measured) for card in self.cards(node, type) if card.total]
+        pods = []
+        for claim in self.owners(node).values():
+            if shares := claim.shares.get(type):
+                pods.append((len(shares), shares[0].resources.get(measured, 0)))
+        return DevicesState(tuple(sorted(free)), sorts_of(pods))
 
     def row(self, node: str) -> int | None:
         """The row of a node."""
@@ -231,9 +276,8 @@ class DeviceCards:
         width = max((len(one) for one in cards.values()), default=0)
         names = {name for listed in cards.values() for card in listed for name in card.total}
         found = DeviceColumns.of(len(self._rows), width, names)
-        names_of = {row: node for node, row in self._rows.items()}
         for row, listed in cards.items():
-            found.put(row, listed, self.model(names_of[row]))
+            found.put(row, listed, self.model(self._named[row]))
         return found
 
     def _count(self, claim: DeviceClaim, sign: int) -> None:

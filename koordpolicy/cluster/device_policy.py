@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Final
 
 from koordpolicy.algorithms.device_fragmentation import UsualPods, usual_pods
@@ -21,6 +22,9 @@ KIND: Final = "DeviceSharing"
 
 _MOST: Final = 64
 """Cards of a partition that is not listed one by one: no machine has more."""
+
+_LOT: Final = ("device", "lot")
+_LOTS: Final = 1_000_000
 
 _LAST: Final[SortKey] = ((1,),)
 """A device of which policy says nothing comes after all others."""
@@ -45,17 +49,25 @@ class DeviceSort:
     usual: UsualPods | None = None
     unusual: str = ""
     scale: int = 100
+    score: PreparedDecision | None = None
+    """What nodes are worth by their devices; None where policy does not say."""
 
     def key(self, card: Card, device: Device, pod: Record, gradient: int) -> SortKey:
         """The place of a device among others; `gradient` is what it would mean for usual pods, 0 to 100."""
-        total, free = card.total.get(self.words.measured, 0), card.free.get(self.words.measured, 0)
-        percent = 100 * free // total if total else 0
-        facts = card_facts(device, percent, used=card.used, gradient=gradient)
+        percent = card.percent(self.words.measured)
+        lot = _lot(pod, device) if _LOT in self.order.facts else 0
+        facts = card_facts(device, percent, used=card.used, gradient=gradient, lot=lot)
         try:
             found = self.order.value({"device": facts, "pod": pod})
         except CelError:
             return _LAST
         return ((0,), *map(sortable, found or ()))
+
+
+def _lot(pod: Record, device: Device) -> int:
+    """A number as if drawn: whoever is asked again, or after a restart, says the same."""
+    drawn = f"{pod.get('namespace')}/{pod.get('name')}/{device.type}/{device.id}/{device.minor}"
+    return int.from_bytes(blake2b(drawn.encode(errors="surrogatepass"), digest_size=8).digest()) % _LOTS
 
 
 class DevicePolicy:
@@ -104,6 +116,7 @@ def _sort(graph: RuleGraph, name: str, keys: Mapping[tuple[str, str], tuple[str,
     )
     left = {int(size): weight for size, weight in (value("leftover") or {}).items() if size.isdecimal()}
     order = prepared(graph, f"{KIND}/{name}.scheduling.order")
+    score = prepared(graph, f"{KIND}/{name}.scheduling.score")
     return DeviceSort(
         name,
         words,
@@ -117,6 +130,7 @@ def _sort(graph: RuleGraph, name: str, keys: Mapping[tuple[str, str], tuple[str,
         value("bestPartitionsFirst") is True,
         *_usual(value("usualPods") or {}),
         max(1, value("fragmentationScale") or 1),
+        score if score.program is not None or score.constant is not None else None,
     )
 
 

@@ -141,6 +141,38 @@ DEVICE = Record(
             "where policy names no usual pods.",
             _SCHEDULER,
         ),
+        Fact(
+            "lot",
+            INT,
+            "A number from 0 to 999,999 as if drawn, another one for each pod and device, and the same whenever it is asked for.",
+            _SCHEDULER,
+        ),
+    ),
+)
+
+DEVICE_SET = Record(
+    "deviceSet",
+    "The devices of one type on a node as they are, and what a pod asks of them.",
+    (
+        Fact("count", INT, "How many are healthy.", _SCHEDULER),
+        Fact("idle", INT, "How many of these are free as a whole.", _SCHEDULER),
+        Fact("free", INT, "What is free of all of them, in percent of one.", _SCHEDULER),
+        Fact(
+            "sorts",
+            map_of(STRING, INT),
+            "How many pods have some of them, by sort: `shared` of those with a part of a device, else how many devices, as `2`.",
+            _SCHEDULER,
+        ),
+        Fact("asked.count", INT, "How many the pod asks for.", _SCHEDULER),
+        Fact("asked.each", INT, "How much of each, in percent.", _SCHEDULER),
+        Fact("asked.sort", STRING, "Of which sort the pod is.", _SCHEDULER),
+        Fact(
+            "taken.idle",
+            INT,
+            "How many are free as a whole of those that have least free among them that would do for the pod.",
+            _SCHEDULER,
+        ),
+        Fact("taken.free", INT, "What those have free together, in percent of one.", _SCHEDULER),
     ),
 )
 
@@ -190,6 +222,7 @@ FACTS = FactTable(
         ZONE,
         HOST_APPLICATION,
         DEVICE,
+        DEVICE_SET,
         RESOURCE_SPEC,
         TOPOLOGY,
         CLUSTER,

@@ -121,6 +121,12 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 frozenset({Component.SCHEDULER}),
             ),
             Root(
+                "devices",
+                record("deviceSet"),
+                "The devices of the node that is decided on, of the type that the document is about.",
+                frozenset({Component.SCHEDULER}),
+            ),
+            Root(
                 "resourceSpec",
                 record("resourceSpec"),
                 "What the pod that is decided on says of CPUs and NUMA zones.",

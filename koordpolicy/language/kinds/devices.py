@@ -167,6 +167,16 @@ class DeviceScheduling(PolicyModel):
             many=True,
         ),
     ] = None
+    score: Annotated[
+        Value,
+        Slot(
+            INT,
+            "What a node's devices are worth for a pod that asks for some: the score of the plugin DeviceShare with the strategy "
+            "`Policy`.",
+            roots=frozenset({"pod", "devices"}),
+            components=_SCHEDULER,
+        ),
+    ] = None
     partition_sizes: Annotated[
         Value,
         Slot(

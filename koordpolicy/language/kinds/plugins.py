@@ -199,12 +199,13 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
                 scores=True,
                 parameters=MappingProxyType(
                     {
-                        "strategy": "`LeastAllocated`, `MostAllocated`, or `FragmentationGradient`: how much more of free devices "
-                        "usual pods could use, by `usualPods` of DeviceSharing; pods without devices have a score, too.",
+                        "strategy": "`LeastAllocated`, `MostAllocated`, `FragmentationGradient`: how much more of free devices "
+                        "usual pods could use, by `usualPods` of DeviceSharing, where pods without devices have a score, too; or "
+                        "`Policy`: what `score` of DeviceSharing says.",
                         "weights": "Weight of each resource; of those that a type lacks none counts.",
                     }
                 ),
-                choices=MappingProxyType({"strategy": (*_LEAST_OR_MOST, "FragmentationGradient")}),
+                choices=MappingProxyType({"strategy": (*_LEAST_OR_MOST, "FragmentationGradient", "Policy")}),
             ),
             PluginName(
                 "Coscheduling",

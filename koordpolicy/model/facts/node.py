@@ -133,8 +133,8 @@ def device_facts(found: NodeDevices) -> Record:
     }
 
 
-def card_facts(device: Device, free: int, *, used: bool, gradient: int = 50) -> Record:
-    """A device as it is dealt out: so much of it is free, in percent; what it would mean for usual pods, 0 to 100."""
+def card_facts(device: Device, free: int, *, used: bool, gradient: int = 50, lot: int = 0) -> Record:
+    """A device as it is dealt out: so much of it is free, in percent; what it would mean for usual pods, 0 to 100; its lot."""
     return {
         "type": device.type,
         "healthy": device.healthy,
@@ -145,6 +145,7 @@ def card_facts(device: Device, free: int, *, used: bool, gradient: int = 50) -> 
         "free": free,
         "used": used,
         "gradient": gradient,
+        "lot": lot,
     }
 
 

@@ -26,6 +26,7 @@ from koordpolicy.scheduler.plugins.devices.fragmentation import GRADIENT, fragme
 from koordpolicy.scheduler.plugins.parameters import Parameters, text, weights
 from koordpolicy.scheduler.plugins.verdicts import Verdicts, refuses_none
 
+POLICY: Final = "Policy"
 _STRATEGY: Final = FillStrategy.LEAST_ALLOCATED
 
 
@@ -146,6 +147,8 @@ def devices_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scor
     if strategy == GRADIENT:
         return fragmentation_score(cards, needs, pod, nodes)
     rows = rows_of(nodes)
+    if strategy == POLICY:
+        return _said(pod, needs, cards, rows)
     total_score: NDArray[np.int64] = np.zeros(nodes.count, np.int64)
     for type, need in needs.items():
         columns = cards.columns(type)
@@ -160,6 +163,19 @@ def devices_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scor
             sums += np.where(there, weight, 0)
         total_score += score // np.maximum(sums, 1)
     return total_score
+
+
+def _said(pod: PodView, needs: Mapping[str, DeviceNeed], cards: DeviceCards, rows: Any) -> Scores | None:
+    """What policy says that nodes are worth by their devices, of each type that is asked for. Raises CelError."""
+    found: NDArray[np.int64] | None = None
+    for type, need in needs.items():
+        sort = None if cards.policy is None else cards.policy.sorts[type]
+        if sort is None or sort.score is None:
+            continue
+        each = need.each.get(sort.words.measured, 0)
+        score = cards.scores(type).of(sort.score, pod.facts, need, each, rows)
+        found = score if found is None else found + score
+    return found
 
 
 _FEW: Final = 3
