@@ -95,7 +95,8 @@ class DeviceColumns:
             else:
                 found = found & (free[rows] >= number)
         if found.shape[1] > _BYTES:
-            return found.sum(axis=1)
+            many: NDArray[np.int64] = found.sum(axis=1)
+            return many
         counted: NDArray[np.int8] = np.add.reduce(found.view(np.int8), axis=1, dtype=np.int8)
         return counted
 

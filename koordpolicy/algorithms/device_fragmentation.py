@@ -92,7 +92,8 @@ class UsualPods:
 
     def level(self, cpu: Any) -> Whole:
         """The level of so much CPU (N)."""
-        return np.searchsorted(self._levels, cpu, side="right")
+        found: Whole = np.searchsorted(self._levels, cpu, side="right")
+        return found
 
     def allowed(self, model: str) -> tuple[bool, ...]:
         """Which sorts of pods can use devices of a model."""
@@ -103,7 +104,9 @@ class UsualPods:
         enough = free[:, None, :] >= self._each[None, :, None]  # (N, M, W)
         usable = np.where(enough, free[:, None, :], 0).sum(axis=2)
         usable[(enough.sum(axis=2) < self._counts) | ~allowed] = 0
-        return free.sum(axis=1)[:, None] * float(self.weight) - usable.astype(np.float64) @ self._able
+        whole = free.sum(axis=1)[:, None] * float(self.weight)
+        found: Real = whole - usable.astype(np.float64) @ self._able
+        return found
 
     def lost_after(self, free: Whole, allowed: NDArray[np.bool_], each: int) -> Real:
         """The same once one device has so much less (N, W, L), device by device; infinite where it has not so much."""
@@ -207,7 +210,7 @@ class KeptFragmentation:
         level, left = self.usual.level(cpu), self.usual.level(cpu - asked_cpu)
         before = self._lost[states, level]
         if count == 0:
-            return (before - self._lost[states, left]) / self.usual.weight
+            return self._shares(before - self._lost[states, left])
         asked = each, count
         known = self._after.get(asked)
         if known is None:
@@ -218,12 +221,18 @@ class KeptFragmentation:
             for part in self._parts(np.unique(states[missing]).tolist()):
                 known[part] = self._lost_after(part, each, count)
             after = known[states, left]
-        return (before - after) / self.usual.weight
+        return self._shares(before - after)
+
+    def _shares(self, weighted: Real) -> Real:
+        """What it is of the weight of all usual pods."""
+        found: Real = weighted / self.usual.weight
+        return found
 
     def _lost_after(self, states: Whole, each: int, count: int) -> Real:
         free, allowed = self._free[states], self._allowed[states]
         if count == 1:
-            return self.usual.lost_after(free, allowed, each).min(axis=1, initial=np.inf)
+            best: Real = self.usual.lost_after(free, allowed, each).min(axis=1, initial=np.inf)
+            return best
         fits = free >= each
         taken = fits & (np.cumsum(fits, axis=1) <= count)
         found = self.usual.lost(np.where(taken, free - each, free), allowed)
@@ -244,7 +253,7 @@ class KeptFragmentation:
             self._of_one[state, each] = known
         levels = self.usual.level(np.array([cpu, cpu - asked_cpu]))
         before = self._lost[state, levels[0]]
-        falls = ((before - known[:, levels[1]]) / self.usual.weight).tolist()
+        falls = self._shares(before - known[:, levels[1]]).tolist()
         by_free = dict(zip(self._free[state].tolist(), falls, strict=True))
         return [by_free[one] for one in free]
 

@@ -225,10 +225,11 @@ class DeviceCards:
         assert self.policy is not None
         measured = self.policy.sorts[type].words.measured
         free = [card.percent(measured) for card in self.cards(node, type) if card.total]
-        pods = []
-        for claim in self.owners(node).values():
-            if shares := claim.shares.get(type):
-                pods.append((len(shares), shares[0].resources.get(measured, 0)))
+        pods = [
+            (len(shares), shares[0].resources.get(measured, 0))
+            for claim in self.owners(node).values()
+            if (shares := claim.shares.get(type))
+        ]
         return DevicesState(tuple(sorted(free)), sorts_of(pods))
 
     def row(self, node: str) -> int | None:

@@ -36,7 +36,7 @@ class DeviceSort:
 
     `sizes` are how many cards partitions have, by model, where the Device object has no table of them, `left` what a partition
     of each size counts that is left (none: cards are not dealt out in partitions). Against `usual` pods fragmentation is
-    measured, `unusual` says what is wrong with how policy lists them, `scale` is how much of a device makes one step.
+    measured, `scale` is how much of a device makes one step.
     """
 
     type: str
@@ -47,7 +47,6 @@ class DeviceSort:
     left: Mapping[int, int]
     best_first: bool
     usual: UsualPods | None = None
-    unusual: str = ""
     scale: int = 100
     score: PreparedDecision | None = None
     """What nodes are worth by their devices; None where policy does not say."""
@@ -81,7 +80,7 @@ class DevicePolicy:
         self.sorts: Final = {one.type: one for one in found if one is not None}
         self.names: Final = frozenset().union(*(one.words.names for one in self.sorts.values()))
         """All resources by which devices are asked for."""
-        self.measures: Final = any(one.usual or one.unusual for one in self.sorts.values())
+        self.measures: Final = any(one.usual for one in self.sorts.values())
         """Whether fragmentation is measured anywhere."""
 
     def needs(self, request: Amounts) -> dict[str, DeviceNeed]:
@@ -128,14 +127,14 @@ def _sort(graph: RuleGraph, name: str, keys: Mapping[tuple[str, str], tuple[str,
         },
         left,
         value("bestPartitionsFirst") is True,
-        *_usual(value("usualPods") or {}),
+        _usual(value("usualPods") or {}),
         max(1, value("fragmentationScale") or 1),
         score if score.program is not None or score.constant is not None else None,
     )
 
 
-def _usual(listed: Mapping[str, int]) -> tuple[UsualPods | None, str]:
+def _usual(listed: Mapping[str, int]) -> UsualPods | None:
     try:
-        return usual_pods(listed), ""
-    except ValueError as why:
-        return None, str(why)
+        return usual_pods(listed)
+    except ValueError:
+        return None  # KP416, which keeps a revision from being taken

@@ -449,4 +449,36 @@ MEANING: tuple[Code, ...] = (
                 defaultTimeout: 60s
             """,
     ),
+    Code.written(
+        "KP416",
+        "a usual pod that no pod can be",
+        explanation="""
+            An entry of `usualPods` of a DeviceSharing document does not say what a pod asks for: its CPU in millicores, then how many
+            devices with how much of each in percent, then the models that will do; or its weight is below nothing.
+            """,
+        why="""
+            Fragmentation is what usual pods cannot use of what is free. Without knowing one of them it cannot be measured, and no pod
+            would be scheduled by it.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: DeviceSharing
+            metadata: {name: gpu}
+            spec:
+              scheduling:
+                usualPods: {4000m: 3, 4 cores 1x50: 10}
+            """,
+        advice="""
+            `4000m` is a pod without devices, `4000m 1x50` one with half a device, `8000m 2x100 A100|H100` one with two whole ones of
+            either model. The number behind the colon is how often there are such pods, compared with the others.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: DeviceSharing
+            metadata: {name: gpu}
+            spec:
+              scheduling:
+                usualPods: {4000m: 3, 4000m 1x50: 10}
+            """,
+    ),
 )

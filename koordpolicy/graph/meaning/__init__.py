@@ -24,6 +24,7 @@ from koordpolicy.graph.meaning.rollouts import rollouts
 from koordpolicy.graph.meaning.scores import scores
 from koordpolicy.graph.meaning.slots import slots
 from koordpolicy.graph.meaning.sort_keys import sort_keys
+from koordpolicy.graph.meaning.usual_pods import usual_pods
 from koordpolicy.graph.state import State
 
 CHECKS: tuple[Callable[[State], None], ...] = (
@@ -46,6 +47,7 @@ CHECKS: tuple[Callable[[State], None], ...] = (
     empty,  # after those that find what is missing
     drawn,
     quota_trees,
+    usual_pods,
     gangs,
     profiles,  # after those that find its filters wrong
     formulas,  # last: it runs what all the others have found sound

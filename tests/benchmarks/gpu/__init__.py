@@ -21,6 +21,12 @@ from tests.benchmarks.measure import Row
 FIRST_SEED: Final = 42
 WORKLOADS: Final = ("default", "cpu100", "gpushare40", "gpushare100", "gpuspec10", "gpuspec33", "multigpu20")
 PUBLISHED: Final[Mapping[str, Mapping[str, tuple[float, ...]]]] = {
+    "random": {"unallocated": (13.70, 12.56, 15.14, 21.10, 13.74, 16.13, 13.08),
+               "saturated": (87.47, 89.11, 86.00, 79.44, 87.43, 86.46, 88.69)},
+    "clustering": {"unallocated": (8.35, 7.58, 10.24, 17.78, 8.04, 18.91, 6.66),
+                   "saturated": (91.88, 92.64, 90.02, 82.65, 92.18, 92.12, 93.56)},
+    "packing": {"unallocated": (8.22, 7.50, 10.23, 17.87, 7.76, 17.78, 6.50),
+                "saturated": (92.00, 92.72, 90.03, 82.57, 92.46, 93.22, 93.71)},
     "dot-product": {"unallocated": (9.38, 8.27, 10.70, 18.02, 9.83, 20.18, 8.15),
                     "saturated": (90.85, 91.95, 89.56, 82.42, 90.39, 89.14, 92.06)},
     "best-fit": {"unallocated": (7.14, 6.74, 8.56, 15.38, 6.90, 19.61, 6.27),

@@ -106,11 +106,13 @@ def test_drops_are_those_of_a_plain_count(
 
 
 def test_what_changes_nothing_changes_it_by_nothing() -> None:
-    # Weights that are no powers of two, as sums of parts of 1, leave 1e-17 of it, which a whole score shows.
-    sorts = [UsualPod(cpu, each, 1, weight) for cpu, each, weight in ((1, 3, 7), (2, 5, 11), (3, 7, 13))]
-    found = kept(sorts, [[2, 2, 9]], [""])
-    assert gradient(found.drops(np.array([9]), 1, 2, 1), 1).tolist() != [50]
-    assert found.drops(np.array([9]), 0, 0, 1).tolist() == [0.0]
+    # Weights brought to a sum of 1 first leave some 1e-17 here, of which a whole score would be one less.
+    sorts = [
+        UsualPod(cpu, each, 1, weight)
+        for cpu, each, weight in ((1, 1, 7), (2, 2, 11), (3, 3, 13), (4, 3, 18))
+    ]
+    found = kept(sorts, [[9, 8, 7]], [""])
+    assert found.drops(np.array([9]), 1, 3, 1).tolist() == [0.0]
 
 
 def test_sorts_of_pods_as_policy_writes_them() -> None:

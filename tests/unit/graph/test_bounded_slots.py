@@ -37,9 +37,9 @@ ANY = {
     "MetricCollection": "percentilesOver "  # a window has a second at least
     "devices.harmlessErrors",  # numbers that NVIDIA gives to errors
     "DeviceSharing": "requests.derive[*] "  # an amount that Kubernetes itself refuses below nothing
-    # nobody asks for less than nothing; sizes that no machine has are passed over; weights below 0 fail the score
+    # nobody asks for less than nothing; sizes that no machine has are passed over; KP416 is about weights of usual pods
     "scheduling.converts[*] scheduling.atMost[*] scheduling.leftover scheduling.partitionSizes "
-    "scheduling.usualPods",
+    "scheduling.usualPods scheduling.score",
 }
 """Numbers that may be anything, by kind."""
 

@@ -12,6 +12,7 @@ from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.node_overrides import FIELDS, override_facts
 from koordpolicy.algorithms.pod_request import pod_demand
 from koordpolicy.algorithms.records import submitted_pod_record
+from koordpolicy.cluster.device_scores import DevicesState, devices_facts
 from koordpolicy.language.cel.types import BOOL, DOUBLE, DURATION, INT, STRING, TIMESTAMP, Type
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.facts import FACTS
@@ -198,6 +199,7 @@ RECORDS: Mapping[str, Record] = {
     "node": whole_node(),
     "zone": whole_zone(),
     "device": card_facts(GPU, 100, used=False),
+    "deviceSet": devices_facts(DevicesState((50, 100), (("shared", 1),)), 1, 50),
     "hostApplication": host_application_facts(HostApplicationMetric("a", USED, "koord-prod", "LS"), "prod"),
     "namespace": namespace_facts({"metadata": {"name": "default", "labels": {"a": "b"}}}),
     "workload": container_facts(workload_facts(RecommendationObject("default", "web", Target())), "app", 7),

@@ -270,7 +270,7 @@ def test_a_pod_that_asks_for_no_devices_is_refused_nowhere_whoever_asks() -> Non
     assert not said.refused.any()
 
 
-def _gradient_pool(usual: dict[str, int], *cards: int) -> Pool:
+def _scored_pool(strategy: str, sharing: dict[str, Any], *cards: int) -> Pool:
     profile = {
         "schedulerName": PROFILE,
         "ties": "First",
@@ -279,34 +279,47 @@ def _gradient_pool(usual: dict[str, int], *cards: int) -> Pool:
                 "name": "F",
                 "weight": 1000,  # the pack has other scores
                 "plugin": "DeviceShare",
-                "parameters": {"strategy": "FragmentationGradient"},
+                "parameters": {"strategy": strategy},
             }
         ],
-    }
-    sharing = {
-        "placement": "Anywhere",
-        "usualPods": usual,
-        "order": [{"cel": "-device.gradient"}],
     }
     return Pool(
         *cards,
         graph=graph(
             document("SchedulingProfile", "own", profile),
-            document("DeviceSharing", "gpu", {"scheduling": sharing}),
+            document("DeviceSharing", "gpu", {"scheduling": {"placement": "Anywhere", **sharing}}),
         ),
     )
 
 
 def test_pods_go_where_usual_pods_lose_least() -> None:
-    pool = _gradient_pool({"1000m 1x50": 1, "1000m 1x100": 1}, 2, 2)
+    usual = {"1000m 1x50": 1, "1000m 1x100": 1}
+    sharing = {"usualPods": usual, "order": [{"cel": "-device.gradient"}]}
+    pool = _scored_pool("FragmentationGradient", sharing, 2, 2)
     placed = [pool.place(f"p{at}", asks("50")) for at in range(4)]
     assert [one.node for one in placed] == ["n0", "n0", "n1", "n1"]
     assert [pool.minors(f"p{at}") for at in range(4)] == [[0]] * 4
 
 
-def test_usual_pods_that_nobody_understands_are_named() -> None:
-    pool = _gradient_pool({"1000m 1 card": 1}, 2)
-    found = pool.place("p", asks("50"))
-    assert not found.placed
-    assert found.failure is not None
-    assert "`1000m 1 card` is no pod such as" in str(found.failure)
+def test_policy_says_what_nodes_are_worth_by_their_devices() -> None:
+    # Pods of one sort together, on the node with the fewest idle cards.
+    worth = "(devices.asked.sort in devices.sorts ? 100 : size(devices.sorts) == 0 ? 50 : 0) - devices.idle"
+    pool = _scored_pool("Policy", {"score": {"cel": worth}, "order": [{"cel": "device.free"}]}, 4, 3, 2)
+    asked = ["50", "100", "200", "50", "100", "100", "50"]
+    placed = [pool.place(f"p{at}", asks(one)) for at, one in enumerate(asked)]
+    assert [one.node for one in placed] == ["n2", "n1", "n0", "n2", "n1", "n1", "n2"]
+    assert [pool.minors(f"p{at}") for at in (0, 3, 6)] == [[0], [0], [1]]
+    pool.scheduler.remove_pod(("default", "p1"))
+    assert pool.place("again", asks("100")).node == "n1"
+
+
+def test_lots_are_drawn_once() -> None:
+    by_lot = {"order": [{"cel": "device.lot"}]}
+    pools = [_scored_pool("LeastAllocated", by_lot, 8) for _ in range(2)]
+    drawn = []
+    for pool in pools:
+        for at in range(6):
+            assert pool.place(f"p{at}", asks("100")).placed
+        drawn.append([pool.minors(f"p{at}") for at in range(6)])
+    assert drawn[0] == drawn[1]
+    assert drawn[0] != sorted(drawn[0])

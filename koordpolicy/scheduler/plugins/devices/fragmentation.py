@@ -16,7 +16,6 @@ from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.protocol import CPU
 from koordpolicy.scheduler.plugins.base import request_of
-from koordpolicy.scheduler.plugins.parameters import ParameterError
 
 GRADIENT: Final = "FragmentationGradient"
 """The strategy of the score that is made here."""
@@ -35,14 +34,12 @@ def spare_cpu(nodes: NodeView) -> NDArray[np.int64]:
 def fragmentation_score(
     cards: DeviceCards, needs: Mapping[str, DeviceNeed], pod: PodView, nodes: NodeView
 ) -> Scores | None:
-    """The gradient of fragmentation on each node, of every sort of devices of which usual pods are named. Raises ParameterError."""
+    """The gradient of fragmentation on each node, of every sort of devices of which usual pods are named."""
     assert cards.policy is not None
     cpu, asked_cpu = spare_cpu(nodes), request_of(pod).get(CPU, 0)
     found: NDArray[np.int64] | None = None
     rows = None if nodes.count == nodes.total else nodes.some(np.arange(nodes.total))
     for type, sort in cards.policy.sorts.items():
-        if sort.unusual:
-            raise ParameterError(f"`usualPods` of DeviceSharing {type}: {sort.unusual}")
         if sort.usual is None:
             continue
         kept, need = cards.fragmentation(type), needs.get(type)

@@ -179,7 +179,7 @@ _ONLY_IN_SLOTS = {
     "QuotaProfile": {"node", "resource"},
     "ProfileReconciliation": {"colocationProfile"},
     "CPUTopology": {"resourceSpec", "topology"},
-    "DeviceSharing": {"container", "device"},
+    "DeviceSharing": {"container", "device", "devices"},
     "Recommendation": {"pod", "container"},
 }
 """Roots that only some slots of a kind have, since there is such a record at their decision points alone."""
