@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from koordpolicy.algorithms.device_fragmentation import usual_pod
+from koordpolicy.algorithms.usual_pod import usual_pod
 from koordpolicy.diagnostics import Span
 from koordpolicy.graph.state import Draft, State
 from koordpolicy.language.cel import ir

@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 
 from koordpolicy.algorithms.device_fragmentation import (
     KeptFragmentation,
-    UsualPod,
     UsualPods,
     gradient,
-    usual_pod,
     usual_pods,
 )
+from koordpolicy.algorithms.usual_pod import UsualPod, usual_pod
 
 EXAMPLE = [UsualPod(4000, 1000, 1, 0.5), UsualPod(4000, 400, 1, 0.3), UsualPod(8000, 0, 0, 0.2)]
 ONE = np.array(["T4"], np.object_)
