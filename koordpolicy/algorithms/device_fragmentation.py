@@ -208,6 +208,10 @@ class KeptFragmentation:
         found[fits.sum(axis=1) < count] = np.inf
         return found
 
+    def fragmentation(self, cpu: Whole) -> float:
+        """How much is lost on all nodes together. `cpu` is what they have to spare (N)."""
+        return float(self._lost[self._states, self.usual.level(cpu)].sum() / self.usual.weight)
+
     def drops_of_devices(
         self, row: int, free: Sequence[int], cpu: int, asked_cpu: int, each: int
     ) -> list[float]:

@@ -36,7 +36,8 @@ class DeviceSort:
 
     `sizes` are how many cards partitions have, by model, where the Device object has no table of them, `left` what a partition
     of each size counts that is left (none: cards are not dealt out in partitions). Against `usual` pods fragmentation is
-    measured, `scale` is how much of a device makes one step.
+    measured, `scale` is how much of a device makes one step; `imbalance` how much it counts as if CPU or
+    devices alone are left.
     """
 
     type: str
@@ -48,6 +49,7 @@ class DeviceSort:
     best_first: bool
     usual: UsualPods | None = None
     scale: int = 100
+    imbalance: int = 0
     score: PreparedDecision | None = None
     """What nodes are worth by their devices; None where policy does not say."""
 
@@ -129,6 +131,7 @@ def _sort(graph: RuleGraph, name: str, keys: Mapping[tuple[str, str], tuple[str,
         value("bestPartitionsFirst") is True,
         _usual(value("usualPods") or {}),
         max(1, value("fragmentationScale") or 1),
+        value("imbalance") or 0,
         score if score.program is not None or score.constant is not None else None,
     )
 

@@ -62,7 +62,10 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         apart=True,
     ),
     Benchmark(
-        "gpu", "GPUs that stay unallocated on the openb trace, percent, beside what is published", gpu.run
+        "gpu",
+        "GPUs that stay unallocated on the openb trace, percent, beside what is published",
+        gpu.run,
+        apart=True,
     ),
     Benchmark("client", "lists, watches and bindings at a real API server, CPU of the client", client.run),
     Benchmark("webhook", "reviews of pods over TLS in an open loop, at a manager of its own", webhook.run),

@@ -214,7 +214,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "scheduling scheduling.combinations scheduling.converts scheduling.percents scheduling.counter scheduling.measured "
             "scheduling.sized scheduling.atMost scheduling.placement scheduling.order scheduling.partitionSizes "
             "scheduling.leftover scheduling.bestPartitionsFirst scheduling.usualPods scheduling.fragmentationScale "
-            "scheduling.score"
+            "scheduling.imbalance scheduling.score"
         ),
     ),
     ("Overcommit", _COMPILED, _RULES),

@@ -220,6 +220,19 @@ class DeviceScheduling(PolicyModel):
             default=100,
         ),
     ] = None
+    imbalance: Annotated[
+        Value,
+        Slot(
+            INT,
+            "What it counts, in percent of a device that usual pods lose, if all CPU of a node is left and none of its devices, or "
+            "the other way round; of smaller differences between what is left of both in proportion.",
+            minimum=0,
+            maximum=1_000_000,
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default=0,
+        ),
+    ] = None
     best_partitions_first: Annotated[
         Value,
         Slot(

@@ -2,7 +2,7 @@
 
 The protocol is that of "Beware of Fragmentation" (Weng et al., USENIX ATC 2023). KOORDPOLICY_OPENB names the folder with the
 trace's files; KOORDPOLICY_GPU_SEEDS says how many seeds are run, from 42 on (1; the full run has 10), KOORDPOLICY_GPU_WORKLOADS
-and KOORDPOLICY_GPU_POLICIES which, joined by commas (all).
+and KOORDPOLICY_GPU_POLICIES which, joined by commas (all). Charts are written to build/benchmarks/gpu. `balanced` is ours, published nowhere.
 """
 
 import json
@@ -10,31 +10,22 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.benchmarks.gpu.placing import at, compiled, place_all
+from tests.benchmarks.gpu.charts import draw_arrival, draw_unallocated
+from tests.benchmarks.gpu.placing import Point, at, compiled, place_all
+from tests.benchmarks.gpu.published import OVER_ARRIVAL, SATURATED, UNALLOCATED, WORKLOADS
 from tests.benchmarks.gpu.trace import read_nodes, read_pods, usual_sorts
 from tests.benchmarks.measure import Row
 
 FIRST_SEED: Final = 42
-WORKLOADS: Final = ("default", "cpu100", "gpushare40", "gpushare100", "gpuspec10", "gpuspec33", "multigpu20")
-PUBLISHED: Final[Mapping[str, Mapping[str, tuple[float, ...]]]] = {
-    "random": {"unallocated": (13.70, 12.56, 15.14, 21.10, 13.74, 16.13, 13.08),
-               "saturated": (87.47, 89.11, 86.00, 79.44, 87.43, 86.46, 88.69)},
-    "clustering": {"unallocated": (8.35, 7.58, 10.24, 17.78, 8.04, 18.91, 6.66),
-                   "saturated": (91.88, 92.64, 90.02, 82.65, 92.18, 92.12, 93.56)},
-    "packing": {"unallocated": (8.22, 7.50, 10.23, 17.87, 7.76, 17.78, 6.50),
-                "saturated": (92.00, 92.72, 90.03, 82.57, 92.46, 93.22, 93.71)},
-    "dot-product": {"unallocated": (9.38, 8.27, 10.70, 18.02, 9.83, 20.18, 8.15),
-                    "saturated": (90.85, 91.95, 89.56, 82.42, 90.39, 89.14, 92.06)},
-    "best-fit": {"unallocated": (7.14, 6.74, 8.56, 15.38, 6.90, 19.61, 6.27),
-                 "saturated": (93.08, 93.44, 91.69, 85.01, 93.30, 93.09, 93.93)},
-    "fgd": {"unallocated": (4.77, 4.79, 6.04, 13.36, 5.34, 12.16, 4.47),
-            "saturated": (95.39, 95.35, 94.15, 86.90, 94.95, 94.55, 95.65)},
-}  # fmt: skip
-"""Percent of the GPUs by policy, workload by workload: not allocated at 100 % arrival, allocated at 130 %."""
+POLICIES: Final = (*UNALLOCATED, "balanced")
+_CHARTS: Final = Path("build/benchmarks/gpu")
+_WHOLE: Final = range(131)
+
+Runs = Sequence[Sequence[Point]]
 
 
 def run() -> Iterator[Row]:
@@ -45,27 +36,56 @@ def run() -> Iterator[Row]:
         return
     seeds = range(FIRST_SEED, FIRST_SEED + int(os.environ.get("KOORDPOLICY_GPU_SEEDS", "1")))
     nodes = read_nodes(Path(folder))
-    for place, workload in enumerate(WORKLOADS):
-        if workload not in _chosen("KOORDPOLICY_GPU_WORKLOADS", WORKLOADS):
-            continue
+    unallocated: dict[str, dict[str, float]] = {}
+    curves: dict[str, list[float]] = {}
+    over_arrival: list[Row] = []
+    for workload in _chosen("KOORDPOLICY_GPU_WORKLOADS", WORKLOADS):
         pods = read_pods(Path(folder), workload)
         usual = json.dumps(usual_sorts(pods))
-        for policy, published in PUBLISHED.items():
-            if policy not in _chosen("KOORDPOLICY_GPU_POLICIES", PUBLISHED):
-                continue
+        for policy in _chosen("KOORDPOLICY_GPU_POLICIES", POLICIES):
             begin = time.perf_counter()
             runs = [place_all(compiled(policy, usual), nodes, pods, seed) for seed in seeds]
             spent = time.perf_counter() - begin
-            yield {
-                "workload": workload,
-                "policy": policy,
-                "seeds": len(seeds),
-                "unallocated % at 100": statistics.fmean(100 - at(points, 100) for points in runs),
-                "published": published["unallocated"][place],
-                "allocated % at 130": statistics.fmean(at(points, 130) for points in runs),
-                "published at 130": published["saturated"][place],
-                "decisions/s": round(sum(map(len, runs)) / spent),
-            }
+            row = _row(workload, policy, runs)
+            yield {**row, "decisions/s": round(sum(map(len, runs)) / spent)}
+            unallocated.setdefault(policy, {})[workload] = float(str(row["unallocated % at 100"]))
+            if workload == WORKLOADS[0]:
+                over_arrival += _over_arrival(policy, runs)
+                curves[policy] = [_mean(runs, "allocated", one) for one in _WHOLE]
+    yield from over_arrival
+    draw_unallocated(unallocated, _CHARTS / "unallocated")
+    if curves:
+        draw_arrival(curves, _CHARTS / "arrival")
+
+
+def _row(workload: str, policy: str, runs: Runs) -> Row:
+    place = WORKLOADS.index(workload)
+    left = [100 - at(points, "allocated", 100) for points in runs]
+    return {
+        "workload": workload,
+        "policy": policy,
+        "seeds": len(runs),
+        "unallocated % at 100": statistics.fmean(left),
+        "deviation": statistics.stdev(left) if len(left) > 1 else 0.0,
+        "published": UNALLOCATED[policy][place] if policy in UNALLOCATED else "",
+        "allocated % at 130": _mean(runs, "allocated", 130),
+        "published at 130": SATURATED[policy][place] if policy in SATURATED else "",
+    }
+
+
+def _over_arrival(policy: str, runs: Runs) -> Iterator[Row]:
+    for (measure, arrived), published in OVER_ARRIVAL.items():
+        yield {
+            "policy": policy,
+            "measure": measure,
+            "arrived %": arrived,
+            "%": _mean(runs, measure, arrived),
+            "published %": published.get(policy, ""),
+        }
+
+
+def _mean(runs: Runs, measure: str, arrived: int) -> float:
+    return statistics.fmean(at(points, measure, arrived) for points in runs)
 
 
 def _chosen(variable: str, every: Iterable[str]) -> list[str]:

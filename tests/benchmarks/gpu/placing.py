@@ -7,6 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from koordpolicy.cluster.events import Event
 from koordpolicy.graph import Compiler, Layer, RuleGraph
 from koordpolicy.model.devices import Device, NodeDevices
@@ -18,6 +20,7 @@ from tests.benchmarks.gpu.trace import TraceNode, TracePod, arrivals
 POLICIES: Final = Path(__file__).parent / "policies"
 SCHEDULER: Final = "koord-scheduler"
 MODEL: Final = "node.koordinator.sh/gpu-model"
+TYPE: Final = "gpu"
 CORE: Final = "koordinator.sh/gpu-core"
 RATIO: Final = "koordinator.sh/gpu-memory-ratio"
 ARRIVING: Final = 1.3
@@ -32,6 +35,14 @@ class Point(NamedTuple):
 
     arrived: float
     allocated: float
+    fragmented: float
+    """What usual pods could not use of what is not allocated."""
+
+    def value(self, measure: str) -> float:
+        """What is `allocated`, `fragmented`, or `fragmented of idle`: the part of what is not allocated."""
+        if measure == "allocated":
+            return self.allocated
+        return self.fragmented if measure == "fragmented" else 100 * self.fragmented / (100 - self.allocated)
 
 
 @lru_cache(maxsize=64)
@@ -42,8 +53,8 @@ def compiled(policy: str, usual: str) -> RuleGraph:
     pods = {**_HEAD, "kind": "DeviceSharing", "metadata": {"name": "gpu"}, "spec": spec}
     files = {"bundle.yaml": json.dumps(bundle), "usual.yaml": json.dumps(pods)}
     layers = {
-        name: Layer(name, {f"{name}.yaml": (POLICIES / f"{name}.yaml").read_text(encoding="utf-8")})
-        for name in ("common", policy)
+        file.stem: Layer(file.stem, {file.name: file.read_text(encoding="utf-8")})
+        for file in sorted(POLICIES.glob("*.yaml"))
     }
     found = Compiler(layers.get).compile(Layer("trace", files))
     assert found.graph is not None, [f"{one.code} {one.span} {one.message}" for one in found.found]
@@ -62,6 +73,8 @@ def place_all(
     made = Scheduler(graph, lambda: NOW, draw=chance.randrange, explained=0, refusals=False)
     for rank, node in zip(ranks, nodes, strict=True):
         _set_node(made, f"node-{rank:05}", node)
+    spare = np.array([node.cpu for node in nodes])
+    row_of = {f"node-{rank:05}": row for row, rank in enumerate(ranks)}
     found, arrived, allocated = [], 0, 0
     for at, one in enumerate(coming):
         pod = _pod(f"pod-{at}", one)
@@ -71,16 +84,20 @@ def place_all(
         arrived += one.asked
         if decision.placed:
             allocated += one.asked
+            spare[row_of[decision.node]] -= one.cpu
         else:
             made.remove_pod(pod.key)
-        found.append(Point(100 * arrived / capacity, 100 * allocated / capacity))
+        kept = made.cache.state.cards.fragmentation(TYPE)
+        assert kept is not None
+        fragmented = 10 * kept.fragmentation(spare)  # thousandths of percents of one
+        found.append(Point(*(100 * each / capacity for each in (arrived, allocated, fragmented))))
     return found
 
 
-def at(points: Sequence[Point], arrived: int) -> float:
-    """What is allocated when so many percent have arrived: the mean over the arrivals that round to it."""
-    near = [one.allocated for one in points if round(one.arrived) == arrived]
-    near = near or [one.allocated for one in points if abs(one.arrived - arrived) <= 1]
+def at(points: Sequence[Point], measure: str, arrived: int) -> float:
+    """What is measured when so many percent have arrived: the mean over the arrivals that round to it."""
+    near = [one.value(measure) for one in points if round(one.arrived) == arrived]
+    near = near or [one.value(measure) for one in points if abs(one.arrived - arrived) <= 1]
     return sum(near) / len(near)
 
 
@@ -96,7 +113,7 @@ def _set_node(made: Scheduler, name: str, node: TraceNode) -> None:
     metadata = {"name": name, "labels": {MODEL: node.model}}
     made.set_node(read_node({"metadata": metadata, "status": {"capacity": amounts, "allocatable": amounts}}))
     each = {CORE: 100, RATIO: 100}
-    cards = tuple(Device("gpu", True, each, minor=at, id=f"{name}-{at}") for at in range(node.gpus))
+    cards = tuple(Device(TYPE, True, each, minor=at, id=f"{name}-{at}") for at in range(node.gpus))
     devices = NodeDevices(cards, {MODEL: node.model})
     made.set_state(lambda state: state.set_devices(name, devices), Event.DEVICES_CHANGED)
 

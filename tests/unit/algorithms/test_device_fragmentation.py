@@ -33,6 +33,7 @@ def test_the_example_of_the_study() -> None:
     assert cards == pytest.approx([250, -220])
     assert gradient(np.array(cards), 1000).tolist() == [56, 44]
     assert found.drops(cpu, 4000, 400, 1).tolist() == pytest.approx([250])
+    assert found.fragmentation(cpu) == pytest.approx(550)
 
 
 def plain(usual: list[UsualPod], cpu: int, free: list[int], model: str) -> float:

@@ -323,3 +323,12 @@ def test_lots_are_drawn_once() -> None:
         drawn.append([pool.minors(f"p{at}") for at in range(6)])
     assert drawn[0] == drawn[1]
     assert drawn[0] != sorted(drawn[0])
+
+
+def test_cpu_and_cards_are_left_in_balance_where_usual_pods_do_not_mind() -> None:
+    sharing = {"usualPods": {"1000m 1x100": 1}, "order": [{"cel": "device.free"}]}
+    for weight, expected in ((0, "n1"), (100, "n0")):
+        pool = _scored_pool("FragmentationGradient", {**sharing, "imbalance": weight}, 4, 4)
+        assert pool.place("a", {"request": {"cpu": "25"}, "annotations": {}}).node == "n0"
+        # A quarter of the cards beside a quarter of the CPU; other scores prefer the empty node.
+        assert pool.place("b", asks("100")).node == expected

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from koordpolicy.algorithms.device_columns import EVERY
 from koordpolicy.algorithms.device_fragmentation import gradient
 from koordpolicy.algorithms.device_need import DeviceNeed
 from koordpolicy.algorithms.device_pick import Card
@@ -46,8 +47,23 @@ def fragmentation_score(
         assert kept is not None
         each, count = (0, 0) if need is None else (need.each.get(sort.words.measured, 0), need.count)
         best = kept.drops(cpu, asked_cpu, each, count, rows)
+        if sort.imbalance:
+            best = best - sort.imbalance * imbalance(cards, sort, nodes, asked_cpu, each * count)
         score = gradient(best, sort.scale)
         found = score if found is None else found + score
+    return found
+
+
+def imbalance(
+    cards: DeviceCards, sort: DeviceSort, nodes: NodeView, asked_cpu: int, asked: int
+) -> NDArray[np.float64]:
+    """How far the shares of CPU and of devices are apart that are left on each node once a pod is there, 0 to 1."""
+    allocatable = nodes.amount("resources.allocatable", CPU)
+    rows = EVERY if nodes.count == nodes.total else nodes.some(np.arange(nodes.total))
+    total, free = cards.columns(sort.type).sums(sort.words.measured, rows)
+    of_cpu = (spare_cpu(nodes) - asked_cpu) / np.maximum(allocatable, 1)
+    of_devices = (free - asked) / np.maximum(total, 1)
+    found: NDArray[np.float64] = np.clip(np.abs(of_cpu - of_devices), 0, 1)
     return found
 
 
