@@ -237,7 +237,7 @@ def test_the_extender_answers_or_says_what_is_wrong(obj: Any, verb: str) -> None
     body = json.dumps(asked, default=str).encode("utf-8", "replace")
 
     async def ask() -> int:
-        return (await route.handler(Request("POST", f"/{verb}", {}, {}, body))).status
+        return (await route.answer(Request("POST", f"/{verb}", {}, {}, body))).status
 
     assert asyncio.run(ask()) in (200, 400, 404, 500)
     assert not metrics.value("koordpolicy_internal_errors_total", place="extender")

@@ -7,7 +7,7 @@ not be passed over cannot decide.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -74,55 +74,97 @@ class WebhookServer:
         return tuple(self._route(webhook, handler) for webhook, handler in self._handlers)
 
     def _route(self, webhook: Webhook, handler: Handler) -> Route:
-        async def answer(request: Request) -> Response:
+        def answer(request: Request) -> Response | Awaitable[Response]:
             began = monotonic()
-            result, response = await self._response(webhook, handler, request)
-            self._metrics.add("koordpolicy_webhook_requests_total", webhook=webhook.name, result=result)
-            self._metrics.observe(
-                "koordpolicy_webhook_duration_seconds", monotonic() - began, webhook=webhook.name
-            )
-            return response
+            if why := self._waiting():
+                later = Response(503, f"{why}\n".encode(), headers=_LATER, last=True)
+                return self._counted(webhook, began, "not_ready", later)
+            if len(request.body) >= _SHORT:
+                return self._read_aside(webhook, handler, request, began)
+            try:
+                review = read_review(read_json(request.body), webhook)
+            except ValueError as problem:
+                return self._malformed(webhook, began, problem)
+            return self._decided(webhook, handler, review, request, began)
 
         return Route("POST", webhook.path, answer, self._protection)
 
-    async def _response(self, webhook: Webhook, handler: Handler, request: Request) -> tuple[str, Response]:
-        if why := self._waiting():
-            return "not_ready", Response(503, f"{why}\n".encode(), headers=_LATER, last=True)
+    async def _read_aside(
+        self, webhook: Webhook, handler: Handler, request: Request, began: float
+    ) -> Response:
         try:
-            body = request.body
-            read = read_json(body) if len(body) < _SHORT else await asyncio.to_thread(read_json, body)
-            review = read_review(read, webhook)
-        except ValueError as problem:  # JsonProblem and ObjectError
-            return "malformed", Response.text(f"{problem}\n", 400)
-        try:
-            answer = await self._answer(webhook, handler, review, _seconds(request.query.get("timeout", "")))
-        except TimeoutError:
-            return "late", Response.text("not decided within the time that the review gives\n", 504)
-        except Exception as error:
-            LOG.exception("the webhook %s failed", webhook.name)
-            self._metrics.add("koordpolicy_internal_errors_total", place="webhook")
-            text = f"internal error, please report: {type(error).__name__}: {error}"
-            return "error", Response.text(f"{text}\n", 500)
-        result = "denied" if not answer.allowed else "allowed" if answer.object is None else "changed"
-        return result, Response(200, write_review(review, answer, self._audit()), JSON)
+            review = read_review(await asyncio.to_thread(read_json, request.body), webhook)
+        except ValueError as problem:
+            return self._malformed(webhook, began, problem)
+        answer = self._decided(webhook, handler, review, request, began)
+        return answer if isinstance(answer, Response) else await answer
 
-    async def _answer(
-        self, webhook: Webhook, handler: Handler, review: Review, seconds: float
-    ) -> AdmissionAnswer:
+    def _decided(
+        self, webhook: Webhook, handler: Handler, review: Review, request: Request, began: float
+    ) -> Response | Awaitable[Response]:
+        """The answer, at once where the handler waits for nothing."""
         try:
             answer = handler(review.request)
-            if not (answer is None or isinstance(answer, AdmissionAnswer)):
-                async with asyncio.timeout(seconds):
-                    answer = await answer
-        except ObjectError as problem:
-            return AdmissionAnswer(False, str(problem), code=400)
-        except (CelError, ColocationProfileError, PatchError) as error:
-            self._observer.failed(webhook, review.request, error)
-            return AdmissionAnswer(False, f"policies cannot decide this: {error}", code=500)
-        except KubeError as error:
-            self._observer.failed(webhook, review.request, error)
-            return AdmissionAnswer(False, str(error), code=error.code)
-        return answer or _ALLOWED
+            if answer is None or isinstance(answer, AdmissionAnswer):
+                return self._told(webhook, began, review, answer)
+        except Exception as error:  # noqa: BLE001  # each has its answer
+            return self._failed(webhook, began, review, error)
+        return self._awaited(webhook, review, answer, _seconds(request.query.get("timeout", "")), began)
+
+    async def _awaited(
+        self,
+        webhook: Webhook,
+        review: Review,
+        answer: Awaitable[AdmissionAnswer | None],
+        seconds: float,
+        began: float,
+    ) -> Response:
+        try:
+            async with asyncio.timeout(seconds):
+                answered = await answer
+            return self._told(webhook, began, review, answered)
+        except Exception as error:  # noqa: BLE001  # each has its answer
+            return self._failed(webhook, began, review, error)
+
+    def _told(
+        self, webhook: Webhook, began: float, review: Review, answer: AdmissionAnswer | None
+    ) -> Response:
+        answer = answer or _ALLOWED
+        result = "denied" if not answer.allowed else "allowed" if answer.object is None else "changed"
+        text = write_review(review, answer, self._audit())
+        return self._counted(webhook, began, result, Response(200, text, JSON))
+
+    def _failed(self, webhook: Webhook, began: float, review: Review, error: Exception) -> Response:
+        """What is answered where nothing was decided."""
+        match error:
+            case TimeoutError():
+                late = Response.text("not decided within the time that the review gives\n", 504)
+                return self._counted(webhook, began, "late", late)
+            case ObjectError():
+                answer = AdmissionAnswer(False, str(error), code=400)
+            case CelError() | ColocationProfileError() | PatchError():
+                self._observer.failed(webhook, review.request, error)
+                answer = AdmissionAnswer(False, f"policies cannot decide this: {error}", code=500)
+            case KubeError():
+                self._observer.failed(webhook, review.request, error)
+                answer = AdmissionAnswer(False, str(error), code=error.code)
+            case _:
+                LOG.error("the webhook %s failed", webhook.name, exc_info=error)
+                self._metrics.add("koordpolicy_internal_errors_total", place="webhook")
+                text = f"internal error, please report: {type(error).__name__}: {error}"
+                return self._counted(webhook, began, "error", Response.text(f"{text}\n", 500))
+        return self._told(webhook, began, review, answer)
+
+    def _malformed(self, webhook: Webhook, began: float, problem: ValueError) -> Response:
+        """The answer to what is no review: JsonProblem and ObjectError say why."""
+        return self._counted(webhook, began, "malformed", Response.text(f"{problem}\n", 400))
+
+    def _counted(self, webhook: Webhook, began: float, result: str, response: Response) -> Response:
+        self._metrics.add("koordpolicy_webhook_requests_total", webhook=webhook.name, result=result)
+        self._metrics.observe(
+            "koordpolicy_webhook_duration_seconds", monotonic() - began, webhook=webhook.name
+        )
+        return response
 
 
 _ALLOWED: Final = AdmissionAnswer()

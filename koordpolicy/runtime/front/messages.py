@@ -55,7 +55,12 @@ class RequestHead:
     told: Mapping[str, str]
     closes: bool
     waits: bool
-    has_answer_body: bool
+    method: str
+
+    @property
+    def has_answer_body(self) -> bool:
+        """Whether a body follows the answer's head."""
+        return self.method != "HEAD"
 
     @property
     def seconds(self) -> float:
@@ -102,7 +107,7 @@ def read_request(received: bytearray, longest: int, body: int) -> RequestHead | 
     if b"\r\nkoordpolicy-" in lower:
         told = {name.decode().lower(): value.decode("latin-1").strip() for name, value in _OURS.findall(text)}
         text = _OURS.sub(b"", text)
-    return RequestHead(text, end + 4, length, found[2], told, closes, waits, found[1] != b"HEAD")
+    return RequestHead(text, end + 4, length, found[2], told, closes, waits, found[1].decode())
 
 
 def read_response(received: bytearray, longest: int, *, body: bool) -> ResponseHead | None:

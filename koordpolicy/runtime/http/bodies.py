@@ -49,9 +49,7 @@ async def read_body(request: web.BaseRequest, most: int, seconds: float, room: R
 
     It takes its length of `room`, which the caller gives back. Raises `BodyProblem`.
     """
-    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
-    if encoding not in {"identity", "gzip", "x-gzip"}:
-        raise BodyProblem(415, "the body's encoding is not supported; send it plain, or as gzip")
+    packed = is_packed(request.headers.get("Content-Encoding", ""))
     if request.content_length is not None and request.content_length > most:
         raise _too_large(most)
     taken = 0
@@ -69,8 +67,8 @@ async def read_body(request: web.BaseRequest, most: int, seconds: float, room: R
             except TimeoutError:
                 raise BodyProblem(408, f"the body was not there within {seconds:g} s") from None
             body = b"".join(parts)
-        if encoding != "identity":
-            body = await _unpacked(body, most)
+        if packed:
+            body = await unpacked(body, most)
             room.give_back(taken)
             taken = 0
             room.take(len(body))
@@ -94,7 +92,16 @@ def _too_large(most: int) -> BodyProblem:
     return BodyProblem(413, f"the body is too large; {most} bytes are taken at most")
 
 
-async def _unpacked(packed: bytes, most: int) -> bytes:
+def is_packed(encoding: str) -> bool:
+    """Whether a body is gzip, by the header Content-Encoding. Raises `BodyProblem` (415) for what is not supported."""
+    said = encoding.strip().lower()
+    if said not in {"", "identity", "gzip", "x-gzip"}:
+        raise BodyProblem(415, "the body's encoding is not supported; send it plain, or as gzip")
+    return said.endswith("gzip")
+
+
+async def unpacked(packed: bytes, most: int) -> bytes:
+    """What was packed by gzip, `most` bytes of it; long bodies in a thread. Raises `BodyProblem`."""
     if len(packed) < _ASIDE:
         return gunzip(packed, most)
     return await asyncio.to_thread(gunzip, packed, most)

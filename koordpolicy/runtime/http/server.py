@@ -7,71 +7,30 @@ says what it lets its callers do; without credentials only reading is served.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from aiohttp import web
 
 from koordpolicy.runtime.front.messages import CERTIFICATE, certificate_of
-from koordpolicy.runtime.http.authentication import Authenticator, Protection
-from koordpolicy.runtime.http.bodies import BodyProblem, Room, read_body
+from koordpolicy.runtime.http.authentication import Authenticator
+from koordpolicy.runtime.http.bodies import BodyProblem, Room, is_packed, read_body, unpacked
 from koordpolicy.runtime.http.certificates import Certificates
 from koordpolicy.runtime.http.connections import Connections, HttpConnection, ServerLimits
+from koordpolicy.runtime.http.fronted import FrontConnections
+from koordpolicy.runtime.http.routing import Request, Response, Route, Routes
 from koordpolicy.runtime.listening import UNIX, listen
 from koordpolicy.runtime.metrics.registry import Metrics
 from koordpolicy.runtime.tls import Tls
 
 LOG: Final = logging.getLogger(__name__)
 
-TEXT: Final = "text/plain; charset=utf-8"
-JSON: Final = "application/json"
-
 _USUAL: Final = ServerLimits()
 _KINDS: Final = 200
 """Kinds of failures that are told apart in the log; the metric counts all of them."""
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What was asked. Header names are in lower case; what is not ASCII in values is as Latin-1 reads it."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """What is answered. The `last` one of a connection ends it, so that the client looks for another server."""
-
-    status: int = 200
-    body: bytes = b""
-    content_type: str = TEXT
-    headers: Mapping[str, str] = field(default_factory=dict)
-    last: bool = False
-
-    @classmethod
-    def text(cls, text: str, status: int = 200) -> "Response":
-        """A few words."""
-        return cls(status, text.encode("utf-8", "backslashreplace"))
-
-
-Handler = Callable[[Request], Awaitable[Response]]
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """What answers requests of one method to one path, and who may ask."""
-
-    method: str
-    path: str
-    handler: Handler
-    protection: Protection = Protection.WRITE
+_CERTIFICATE: Final = CERTIFICATE.lower()
 
 
 class HttpServer:
@@ -97,27 +56,29 @@ class HttpServer:
         self.closing = False
         self._host = host
         self._fronted = host.startswith(UNIX)
-        self._routes = {(route.method, route.path): route for route in routes}
-        self._paths = {route.path for route in routes}
+        self._routes = Routes(tuple(routes))
         self._metrics = metrics
-        self._limits = limits
+        self.limits = limits
         self._tls = tls
         self._authenticator = authenticator or Authenticator()
-        self._room = Room(limits.bodies)
+        self.room = Room(limits.bodies)
         self._failures: set[tuple[object, ...]] = set()
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            certificates = None
-            if self._tls is not None:
-                certificates = await stack.enter_async_context(Certificates(self._tls, self._limits.reread))
-            sockets = listen(self._host, self.port, self._limits.backlog)
+            sockets = listen(self._host, self.port, self.limits.backlog)
             for one in sockets:
                 stack.callback(one.close)
-            connections = Connections(web.Server(self._answer), self._limits, certificates, self)
-            await stack.enter_async_context(connections.accepting(sockets))
-            if not self._fronted:
+            if self._fronted:
+                await stack.enter_async_context(FrontConnections(self).accepting(sockets))
+            else:
+                certificates = None
+                if self._tls is not None:
+                    renewed = Certificates(self._tls, self.limits.reread)
+                    certificates = await stack.enter_async_context(renewed)
+                connections = Connections(web.Server(self._answer), self.limits, certificates, self)
+                await stack.enter_async_context(connections.accepting(sockets))
                 self.port = int(sockets[0].getsockname()[1])
             self._stack = stack.pop_all()
         return self
@@ -136,38 +97,30 @@ class HttpServer:
 
     async def _routed(self, request: web.BaseRequest, connection: HttpConnection) -> web.StreamResponse:
         path = request.path
-        route = self._routes.get((request.method, path))
-        if route is None and request.method == "HEAD":
-            route = self._routes.get(("GET", path))
-        known = path if path in self._paths else "other"
-        if route is None:
-            return self._said(known, Response.text("not found\n", 404) if known == "other" else _NOT_SO)
+        route = self._routes.find(request.method, path)
+        if isinstance(route, Response):
+            return self._said(path, route)
         try:
-            response = await self._refused(request, route, connection)
+            response = await self._refused(
+                route, request.headers.get("Authorization", ""), connection.certificate
+            )
             if response is None:
                 response = await self._handled(request, route, connection)
-        except BodyProblem as problem:
-            response = Response(problem.status, f"{problem}\n".encode(), headers=problem.headers)
         except (ConnectionError, asyncio.CancelledError):
             raise
         except Exception as error:  # noqa: BLE001  # logged once a kind, and counted
-            self.failed(known, error)
-            response = Response.text("internal error\n", 500)
-        return self._said(known, response)
+            response = self._failure(path, error)
+        return self._said(path, response)
 
     async def _refused(
-        self, request: web.BaseRequest, route: Route, connection: HttpConnection
+        self, route: Route, authorization: str, certificate: Mapping[str, Any] | None
     ) -> Response | None:
         """Why the caller may not ask; looked at before a byte of the body is taken."""
         authenticator = self._authenticator
         if authenticator.is_open(route.protection):
             return None
         refused = await authenticator.refusal(
-            route.protection,
-            route.method,
-            route.path,
-            request.headers.get("Authorization", ""),
-            certificate_of(request.headers.get(CERTIFICATE, "")) if self._fronted else connection.certificate,
+            route.protection, route.method, route.path, authorization, certificate
         )
         if refused is None:
             return None
@@ -180,28 +133,98 @@ class HttpServer:
         body = b""
         try:
             if request.method in _WITH_BODY:
-                body = await read_body(request, self._limits.body, self._limits.body_seconds, self._room)
+                body = await read_body(request, self.limits.body, self.limits.body_seconds, self.room)
             headers = {name.lower(): _plain(value) for name, value in request.headers.items()}
             asked = Request(request.method, request.path, dict(request.query), headers, body)
             connection.works()
-            async with asyncio.timeout(self._limits.seconds):
-                return await route.handler(asked)
+            async with asyncio.timeout(self.limits.seconds):
+                return await route.answer(asked)
         except TimeoutError:
-            return Response.text("took too long\n", 504)
+            return _TOO_LONG
         finally:
-            self._room.give_back(len(body))
+            self.room.give_back(len(body))
+
+    # --- what fronts bring ------------------------------------------------------------------------
+
+    def answer_front(self, request: Request) -> Response | Awaitable[Response]:
+        """The answer to a whole request of a front: at once, where its handler has one and nobody else is asked."""
+        route = self._routes.find(request.method, request.path)
+        if isinstance(route, Response):
+            return self._counted(request.path, route)
+        if not self._authenticator.is_open(route.protection) or "content-encoding" in request.headers:
+            return self._looked_at(route, request)
+        try:
+            answer = route.handler(request)
+        except Exception as error:  # noqa: BLE001  # logged once a kind, and counted
+            return self._counted(request.path, self._failure(request.path, error))
+        if isinstance(answer, Response):
+            return self._counted(request.path, answer)
+        return self._waited(request.path, answer)
+
+    async def _looked_at(self, route: Route, request: Request) -> Response:
+        """The answer to a request whose caller or body is looked at before."""
+        headers = request.headers
+        try:
+            certificate = certificate_of(headers.get(_CERTIFICATE, ""))
+            refused = await self._refused(route, headers.get("authorization", ""), certificate)
+        except Exception as error:  # noqa: BLE001  # logged once a kind, and counted
+            refused = self._failure(request.path, error)
+        if refused is not None:
+            return self._counted(request.path, refused)
+        return await self._waited(request.path, self._unpacked(route, request))
+
+    async def _unpacked(self, route: Route, request: Request) -> Response:
+        if not is_packed(request.headers.get("content-encoding", "")):
+            return await route.answer(request)
+        body = await unpacked(request.body, self.limits.body)
+        self.room.take(len(body))
+        try:
+            return await route.answer(
+                Request(request.method, request.path, request.query, request.headers, body)
+            )
+        finally:
+            self.room.give_back(len(body))
+
+    async def _waited(self, path: str, answer: Awaitable[Response]) -> Response:
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                response = await answer
+        except TimeoutError:
+            response = _TOO_LONG
+        except Exception as error:  # noqa: BLE001  # logged once a kind, and counted
+            response = self._failure(path, error)
+        return self._counted(path, response)
+
+    # --- answers ----------------------------------------------------------------------------------
 
     def _said(self, path: str, response: Response) -> web.Response:
-        if self._metrics is not None:
-            self._metrics.add("koordpolicy_http_requests_total", path=path, code=str(response.status))
+        self._counted(path, response)
         answer = web.Response(
             status=response.status,
             body=response.body,
             headers={**response.headers, "Content-Type": response.content_type},
         )
-        if self.closing or response.last:
+        if self.is_last(response):
             answer.force_close()
         return answer
+
+    def is_last(self, response: Response) -> bool:
+        """Whether an answer ends its connection."""
+        return self.closing or response.last
+
+    def _counted(self, path: str, response: Response) -> Response:
+        if self._metrics is not None:
+            self._metrics.add(
+                "koordpolicy_http_requests_total", path=self._routes.named(path), code=str(response.status)
+            )
+        return response
+
+    def _failure(self, path: str, error: Exception) -> Response:
+        """The answer where something went wrong, told to whoever keeps the server if nobody foresaw it."""
+        if isinstance(error, BodyProblem):
+            return Response(error.status, f"{error}\n".encode(), headers=error.headers)
+        self.failed(self._routes.named(path), error)
+        return Response.text("internal error\n", 500)
 
     def failed(self, path: str, error: BaseException) -> None:
         """Count what nobody foresaw, and log the first of a kind: whoever asks must not fill the log."""
@@ -223,7 +246,7 @@ class HttpServer:
             self._metrics.add("koordpolicy_http_connections_closed_total", reason=reason)
 
 
-_NOT_SO: Final = Response.text("method not allowed\n", 405)
+_TOO_LONG: Final = Response.text("took too long\n", 504)
 
 
 def _plain(value: str) -> str:

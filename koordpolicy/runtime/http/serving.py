@@ -15,7 +15,8 @@ from typing import Final
 
 from koordpolicy.runtime.http.authentication import Authentication, Authenticator, Protection, Reviews
 from koordpolicy.runtime.http.connections import ServerLimits
-from koordpolicy.runtime.http.server import HttpServer, Request, Response, Route
+from koordpolicy.runtime.http.routing import Request, Response, Route
+from koordpolicy.runtime.http.server import HttpServer
 from koordpolicy.runtime.listening import UNIX
 from koordpolicy.runtime.metrics.registry import Metrics
 from koordpolicy.runtime.process import CannotStart

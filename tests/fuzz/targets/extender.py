@@ -65,7 +65,7 @@ def _run(data: bytes) -> None:
         _LOOPS.append(asyncio.new_event_loop())
     for route in extender_server().routes():
         if route.path.strip("/") in verbs:
-            answer = _LOOPS[0].run_until_complete(route.handler(Request("POST", route.path, {}, {}, body)))
+            answer = _LOOPS[0].run_until_complete(route.answer(Request("POST", route.path, {}, {}, body)))
             if answer.status == 500 and b"report" in answer.body:
                 raise Defect(answer.body.decode("utf-8", "replace"))
 

@@ -39,7 +39,7 @@ class Site:
         route = events_route(self.log)
 
         async def answered() -> Response:
-            return await route.handler(Request("GET", "/events", query, {"accept": accept}, b""))
+            return await route.answer(Request("GET", "/events", query, {"accept": accept}, b""))
 
         return asyncio.run(answered())
 
