@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 from urllib.parse import parse_qsl, unquote
 
 from koordpolicy.runtime.front.messages import MessageProblem, RequestHead, plain_answer, read_request
@@ -23,6 +23,7 @@ LOG: Final = logging.getLogger(__name__)
 
 _HEAD: Final = 131_072
 """Bytes of a head: what a front takes of its clients is shorter, and it says beside that who they are."""
+_EARLY: Final = "a request before the answer to the one before it"  # which no front sends
 _USUAL: Final = 200
 """Bytes of a target that is kept once it is read: API servers always send the same few."""
 
@@ -61,8 +62,7 @@ class FrontConnection(asyncio.Protocol):
         self._held = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's has that form, not that class
         self._among.all.add(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -75,7 +75,7 @@ class FrontConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         if self.task is not None:  # no front asks before it has been answered
-            self._end(MessageProblem(400, "a request before the last one's answer"))
+            self._end(MessageProblem(400, _EARLY))
             return
         try:
             asked = self._whole()
@@ -108,6 +108,8 @@ class FrontConnection(asyncio.Protocol):
         end = head.taken + head.length
         if len(self._received) < end:
             return None
+        if len(self._received) > end:
+            raise MessageProblem(400, _EARLY)
         body = bytes(memoryview(self._received)[head.taken : end])
         del self._received[:end]
         self._head = None
