@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from koordpolicy.model.time import NANOSECONDS, parse_duration
@@ -183,8 +184,13 @@ def _length_of(lower: bytes) -> int | None:
 
 def _seconds(path: bytes) -> float:
     found = _TIMEOUT.search(path)
+    return _patience(b"" if found is None else found[1])
+
+
+@lru_cache(maxsize=64)  # of all that a request costs here, to read this would be a quarter
+def _patience(said: bytes) -> float:
     try:
-        given = LONGEST if found is None else parse_duration(found[1].decode()) / NANOSECONDS
+        given = parse_duration(said.decode()) / NANOSECONDS if said else LONGEST
     except ValueError:
         given = LONGEST
     return min(max(given, 0.0), LONGEST) * (1 - _MARGIN)
