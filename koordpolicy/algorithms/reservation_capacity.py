@@ -3,7 +3,7 @@
 All amounts as of the model: cpu in millicores, everything else in whole units.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from koordpolicy.algorithms.fit import checked_resources
@@ -109,19 +109,25 @@ def reservation_shortage(
     )
 
 
-def most_allocated(request: Amounts, allocated: Amounts, allocatable: Amounts) -> int:
-    """How full a reservation would be, 0 to 100: the mean over what it has, where a resource that would overflow counts 0."""
-    shares = []
+def filling(
+    request: Amounts,
+    allocated: Amounts,
+    allocatable: Amounts,
+    weights: Amounts = NOTHING,
+    otherwise: int = 1,
+    *,
+    emptiest: bool = False,
+) -> int:
+    """How full a reservation would be, 0 to 100, or how empty: the weighted mean over what it has, where a resource that would
+    overflow counts 0. What `weights` do not name weighs `otherwise`; a weight of 0 or less counts as none.
+    """
+    score = total = 0
     for name, has in allocatable.items():
-        if has <= 0:
+        weight = weights.get(name, otherwise)
+        if has <= 0 or weight <= 0:
             continue
         wanted = request.get(name, 0) + allocated.get(name, 0)
-
-        shares.append(FULL * wanted // has if wanted <= has else 0)
-    return sum(shares) // len(shares) if shares else 0
-
-
-def first_by_order(orders: Mapping[str, int]) -> str | None:
-    """The one with the smallest order that is not 0, the first of equals; None where none has one."""
-    ordered = [(order, name) for name, order in orders.items() if order]
-    return min(ordered, key=lambda one: one[0])[1] if ordered else None
+        if wanted <= has:
+            score += weight * (FULL * ((has - wanted) if emptiest else wanted) // has)
+        total += weight
+    return score // total if total else 0

@@ -2,8 +2,15 @@
 
 from collections.abc import Sequence
 
-from koordpolicy.model.protocol import RESERVATION_FAILED, RESERVATION_SUCCEEDED
-from koordpolicy.model.reading import Amounts
+from koordpolicy.model.pod import read_time
+from koordpolicy.model.protocol import (
+    CONDITION_RESERVATION_READY,
+    REASON_EXPIRED,
+    REASON_SUCCEEDED,
+    RESERVATION_FAILED,
+    RESERVATION_SUCCEEDED,
+)
+from koordpolicy.model.reading import Amounts, objects
 from koordpolicy.model.reservation import CurrentOwner, Reservation
 
 
@@ -15,6 +22,23 @@ def expires_at(reservation: Reservation) -> int | None:
     if reservation.ttl is not None and reservation.created_at is not None:
         ends.append(reservation.created_at + reservation.ttl)
     return min(ends, default=None)
+
+
+def ended_at(reservation: Reservation) -> int | None:
+    """When a reservation ended, in nanoseconds since 1970: when it expired, or was last found to have succeeded; None for one that has
+    not ended so. Raises ObjectError.
+    """
+    ready = reservation.condition(CONDITION_RESERVATION_READY)
+    if not reservation.over or ready is None or ready.reason not in (REASON_EXPIRED, REASON_SUCCEEDED):
+        return None
+    if ready.reason == REASON_EXPIRED:
+        return ready.since
+    found = next(
+        one
+        for one in objects(reservation.raw_status, "conditions", "status")
+        if one.get("type") == CONDITION_RESERVATION_READY
+    )
+    return read_time(found, "lastProbeTime", "status.conditions") or ready.since
 
 
 def following_phase(

@@ -32,6 +32,8 @@ class Match(StrEnum):
     TAINT = "taint"
     AFFINITY = "affinity"
     EXACT = "exact"
+    POLICY = "policy"
+    """Of one that the pod meets otherwise."""
 
     @property
     def matched(self) -> bool:

@@ -28,7 +28,7 @@ from koordpolicy.model.node import Node, read_node
 from koordpolicy.model.numa import read_zones
 from koordpolicy.model.pod import Pod, PodKey, read_pod
 from koordpolicy.model.quota import read_quota
-from koordpolicy.model.reservation import missing, read_reservation, reserve_pod_key
+from koordpolicy.model.reservation import read_reservation, reserve_pod_key, schedulable
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.model.unreadable_pod import readable_part
 from koordpolicy.model.volumes import (
@@ -124,13 +124,20 @@ def _pod_unreadable(listener: ClusterListener, obj: Object) -> None:
 def _reservation_update(listener: ClusterListener, obj: Object) -> None:
     """What a Reservation is, and the pod in whose shape it waits for a node, or has one."""
     found = read_reservation(obj)
-    listener.set_state(lambda state: state.reservations.set(found), Event.RESERVATION_CHANGED)
+    pod = found.pod
+
+    def change(state: "ClusterState") -> bool:
+        nonlocal pod
+        pod = state.reservations.pod(found)
+        return state.reservations.set(found)
+
+    listener.set_state(change, Event.RESERVATION_CHANGED)
     if found.over:
-        listener.remove_pod(found.pod.key)
-    elif found.node_name or not missing(found):
-        listener.set_pod(found.pod)
+        listener.remove_pod(pod.key)
+    elif schedulable(found):
+        listener.set_pod(pod)
     else:
-        listener.hold_back(found.pod)
+        listener.hold_back(pod)
 
 
 def _reservation_delete(listener: ClusterListener, obj: Object) -> None:

@@ -5,14 +5,16 @@ Which pod has taken from which is what its annotation says, and of pods on their
 the annotations alone say the same.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from koordpolicy.algorithms.reservation_capacity import governed, remained, sum_masked
 from koordpolicy.algorithms.reservation_match import Match, MatchRules, match
+from koordpolicy.cluster.owner_index import OwnerIndex
 from koordpolicy.cluster.pods import PodView, with_amounts
-from koordpolicy.model.pod import PodKey
+from koordpolicy.cluster.reservation_policy import ATTEMPTS, ReservationPolicy
+from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.protocol import RESERVE_POD
 from koordpolicy.model.reading import NO_TEXT, Amounts, ObjectError
 from koordpolicy.model.reservation import Reservation
@@ -30,7 +32,13 @@ class Reservations:
     """Kept from events. `pods_on` and `labels_of` give the pods and the labels of a node as they are now, in a trial too."""
 
     def __init__(self) -> None:
+        self.policy: ReservationPolicy | None = None
+        self._said: dict[str, Reservation] = {}
+        """As their objects say, whatever policy says."""
         self._all: dict[str, Reservation] = {}
+        self._index = OwnerIndex()
+        self._policies: dict[bool, dict[str, int]] = {True: {}, False: {}}
+        """By whether they give out what they keep by the default policy: how many there are, by node."""
         self._by_node: dict[str, dict[str, Reservation]] = {}
         self._takers: dict[PodKey, str] = {}
         self.version = 0
@@ -38,12 +46,39 @@ class Reservations:
         self.pods_on: Callable[[str], Mapping[PodKey, PodView]] = lambda node: {}
         self.labels_of: Callable[[str], Mapping[str, str]] = lambda node: NO_TEXT
 
+    def begin(self, policy: ReservationPolicy) -> None:
+        """Keep them as a revision says."""
+        self.policy = policy
+        for one in [*self._said.values()]:
+            self.remove(one.uid)
+            self.set(one)
+
+    def pod(self, reservation: Reservation) -> Pod:
+        """The pod in whose shape one is scheduled."""
+        if self.policy is None:
+            return reservation.pod
+        return self.policy.pod(reservation)
+
+    @property
+    def attempts(self) -> int:
+        """How often the status of one is made anew after somebody else has written it."""
+        return ATTEMPTS if self.policy is None else self.policy.attempts
+
+    def kept(self, reservation: Reservation) -> Reservation:
+        """One as policy has it."""
+        return reservation if self.policy is None else self.policy.kept(reservation)
+
     # --- objects ----------------------------------------------------------------------------------
 
     @property
     def available(self) -> bool:
         """Whether any keeps room on a node."""
         return bool(self._by_node)
+
+    @property
+    def said(self) -> Sequence[Reservation]:
+        """All there are, as their objects say, whatever policy says."""
+        return [*self._said.values()]
 
     @property
     def all(self) -> Sequence[Reservation]:
@@ -54,36 +89,48 @@ class Reservations:
         """The one of this UID."""
         return self._all.get(uid)
 
-    @property
-    def nodes(self) -> Sequence[str]:
-        """The nodes on which any keeps room."""
-        return [*self._by_node]
-
     def on(self, node: str) -> Sequence[Reservation]:
         """Those that keep room on a node."""
         return [*self._by_node.get(node, {}).values()]
 
     def set(self, reservation: Reservation) -> bool:
         """One is new or has changed; whether anything is another now."""
-        before = self._all.get(reservation.uid)
-        if before == reservation:
+        uid = reservation.uid
+        if self._said.get(uid) == reservation:
             return False
-        self.remove(reservation.uid)
-        self._all[reservation.uid] = reservation
-        if reservation.available:
-            self._by_node.setdefault(reservation.node_name, {})[reservation.uid] = reservation
+        self.remove(uid)
+        self._said[uid] = reservation
+        kept = self._all[uid] = self.kept(reservation)
+        if kept.available:
+            self._by_node.setdefault(kept.node_name, {})[uid] = kept
+            self._index.add(kept)
+            self._count(kept, 1)
         return True
 
     def remove(self, uid: str) -> bool:
         """One is gone; whether there was one."""
         self.version += 1
+        self._said.pop(uid, None)
         before = self._all.pop(uid, None)
         if before is None:
             return False
         there = self._by_node.get(before.node_name)
-        if there is not None and there.pop(uid, None) is not None and not there:
-            del self._by_node[before.node_name]
+        if there is not None and there.pop(uid, None) is not None:
+            self._index.remove(uid)
+            self._count(before, -1)
+            if not there:
+                del self._by_node[before.node_name]
         return True
+
+    def _count(self, reservation: Reservation, number: int) -> None:
+        counts, node = self._policies[gives_by_default(reservation)], reservation.node_name
+        counts[node] = counts.get(node, 0) + number
+        if not counts[node]:
+            del counts[node]
+
+    def nodes_with(self, *, default: bool) -> Iterable[str]:
+        """The nodes on which any keeps room by the default policy, or by another."""
+        return self._policies[default]
 
     # --- who has taken ----------------------------------------------------------------------------
 
@@ -149,17 +196,31 @@ class Reservations:
     def matches(
         self, view: PodView, request: Amounts, *, checks_taints: bool
     ) -> list[tuple[Reservation, Match]]:
-        """What the checks say of a pod and each reservation that keeps room. Raises ObjectError."""
+        """What the checks say of a pod and each reservation that keeps room and may be its own. Raises ObjectError."""
         wants, found = view.reservations, []
-        for node, there in self._by_node.items():
-            for one in there.values():
-                labels = self.labels_of(node) if wants.affinity is not None else NO_TEXT
-                rules = MatchRules(one.allocate_once, checks_taints, labels)
-                said = match(view.pod, wants, request, one, 0, rules)
-                if said.matched and one.allocate_once and self.owners(one).views:
-                    said = Match.NOT_MATCHABLE
-                found.append((one, said))
+        for one in self._candidates(view):
+            labels = self.labels_of(one.node_name) if wants.affinity is not None else NO_TEXT
+            rules = MatchRules(one.allocate_once, checks_taints, labels)
+            said = match(view.pod, wants, request, one, 0, rules)
+            if said.matched and one.allocate_once and self.owners(one).views:
+                said = Match.NOT_MATCHABLE
+            if said.matched and self.policy is not None and not self.policy.allows(view, one):
+                said = Match.POLICY
+            found.append((one, said))
         return found
+
+    def _candidates(self, view: PodView) -> Iterable[Reservation]:
+        """Those that a pod can own, and the one that it has; all for one that owns none and takes from all."""
+        if view.reservations.ignores:
+            return [one for there in self._by_node.values() for one in there.values()]
+        found = [self._all[uid] for uid in self._index.find(view.pod)]
+        has = self._all.get(self.taken_by(view)) if view.pod.annotations else None
+        return [*found, has] if has is not None and has.available and has not in found else found
+
+
+def gives_by_default(reservation: Reservation) -> bool:
+    """Whether it gives out what it keeps in the default way, which goes with no other on one node."""
+    return reservation.allocate_policy == ""
 
 
 def is_reserve_pod(view: PodView) -> bool:

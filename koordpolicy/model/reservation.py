@@ -5,7 +5,7 @@ a pod of its own, the *reserve pod*, which no node runs: what it asks for is the
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from koordpolicy.model.integers import parse_int_any_base
@@ -47,14 +47,10 @@ from koordpolicy.model.reading import (
 )
 from koordpolicy.model.time import parse_duration
 
-HIGHEST_PRIORITY: Final = 2**31 - 1
-"""Of a reserve pod that says none, so that no pod makes it go."""
-
-DEFAULT_SCHEDULER: Final = "default-scheduler"
-"""Who schedules a reservation that says nobody."""
-
-_MOST_OWNERS: Final = 1000
+_MOST_OWNERS: Final = 100_000
+"""The most that is read at all; how many a reservation may have, policy says."""
 _SPEC, _STATUS = "spec", "status"
+_PRIORITY, _SCHEDULER = "priority", "schedulerName"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +94,19 @@ class CurrentOwner:
 
 
 @dataclass(frozen=True, slots=True)
+class ReservePodDefaults:
+    """What holds of a reserve pod where its reservation's template says nothing of it; the preemption policy holds always."""
+
+    priority: int = 2**31 - 1
+    scheduler_name: str = "default-scheduler"
+    preemption_policy: str = "Never"
+
+
+KOORDINATORS: Final = ReservePodDefaults()
+"""What holds where no policy is asked: no pod makes a reserve pod go, and nobody goes for one."""
+
+
+@dataclass(frozen=True, slots=True)
 class PreAllocation:
     """Whether a reservation may be placed on what its owners hold already, and whose pods count."""
 
@@ -112,7 +121,7 @@ class Reservation:
 
     `held_back` is what stays inside it for nobody, `restricted` the resources that its options name (None without any), `order` 0
     where it has none. `unusable` says what of it cannot be read though the rest can: nobody may take from it.
-    `pod` is its reserve pod; `raw_status` the status as read, for whoever writes it anew.
+    `pod` is its reserve pod, `open` what its template leaves open of that; `raw_status` the status as read, for whoever writes it anew.
     """
 
     name: str
@@ -142,6 +151,7 @@ class Reservation:
     deleted_at: int | None = None
     resource_version: str = field(default="", compare=False)
     pod: Pod = field(default_factory=lambda: Pod(""))
+    open: frozenset[str] = frozenset()
     raw_status: Json = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -213,6 +223,7 @@ def read_reservation(obj: Json) -> Reservation:
         deleted_at=read_time(metadata, "deletionTimestamp", "metadata"),
         resource_version=text(metadata, "resourceVersion", "metadata"),
         pod=read_pod(_reserve_pod(metadata, template, status, phase)),
+        open=_left_open(template, {**texts(mapping(template, "metadata"), "labels"), **labels}),
         raw_status=status,
     )
 
@@ -237,6 +248,11 @@ def missing(reservation: Reservation) -> str:
     if reservation.ttl is None and reservation.expires is None:
         return "it says neither `spec.ttl` nor `spec.expires`: it would never end"
     return ""
+
+
+def schedulable(reservation: Reservation) -> bool:
+    """Whether it waits for a node, or has one."""
+    return not reservation.over and (bool(reservation.node_name) or not missing(reservation))
 
 
 def read_owner_terms(found: Any, at: str) -> tuple[OwnerTerm, ...]:
@@ -329,8 +345,8 @@ def _reserve_pod(metadata: Json, template: Json, status: Json, phase: str) -> di
         spec["nodeName"] = node
     if integer(spec, "priority", f"{at}.spec") is None:
         spec["priority"] = _priority(labels.get(SUB_PRIORITY, ""))
-    spec["preemptionPolicy"] = "Never"  # nobody has to go for what is only kept
-    spec["schedulerName"] = text(spec, "schedulerName", f"{at}.spec") or DEFAULT_SCHEDULER
+    spec["preemptionPolicy"] = KOORDINATORS.preemption_policy
+    spec["schedulerName"] = text(spec, "schedulerName", f"{at}.spec") or KOORDINATORS.scheduler_name
     allocatable = mapping(status, "allocatable", _STATUS)
     if phase == RESERVATION_AVAILABLE and allocatable:
         containers = [*objects(spec, "containers", f"{at}.spec")][:1] or [{"name": "reserved"}]
@@ -361,10 +377,50 @@ def _reserve_pod(metadata: Json, template: Json, status: Json, phase: str) -> di
 
 
 def _priority(label: str) -> int:
+    found = _label_priority(label)
+    return KOORDINATORS.priority if found is None else found
+
+
+def _label_priority(label: str) -> int | None:
     try:
         return parse_int_any_base(label, 32)
     except ValueError:
-        return HIGHEST_PRIORITY
+        return None
+
+
+def _left_open(template: Json, labels: Mapping[str, str]) -> frozenset[str]:
+    spec = mapping(template, _SPEC)
+    found = set()
+    if spec.get("priority") is None and _label_priority(labels.get(SUB_PRIORITY, "")) is None:
+        found.add(_PRIORITY)
+    if not spec.get("schedulerName"):
+        found.add(_SCHEDULER)
+    return frozenset(found)
+
+
+def reserve_pod(reservation: Reservation, defaults: ReservePodDefaults) -> Pod:
+    """The pod in whose shape a reservation is scheduled, with other defaults than where it was read."""
+    pod, left = reservation.pod, reservation.open
+    priority = defaults.priority if _PRIORITY in left else pod.priority
+    scheduler = defaults.scheduler_name if _SCHEDULER in left else pod.scheduler_name
+    if (priority, scheduler, defaults.preemption_policy) == (
+        pod.priority,
+        pod.scheduler_name,
+        pod.preemption_policy,
+    ):
+        return pod
+    said = {
+        _PRIORITY: priority,
+        _SCHEDULER: scheduler,
+        "preemptionPolicy": defaults.preemption_policy,
+    }
+    return replace(
+        pod,
+        priority=priority,
+        scheduler_name=scheduler,
+        preemption_policy=defaults.preemption_policy,
+        raw={**pod.raw, _SPEC: {**mapping(pod.raw, _SPEC), **said}},
+    )
 
 
 def _as_of_pods(status: Json) -> list[dict[str, Any]]:

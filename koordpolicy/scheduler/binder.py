@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from koordpolicy.cluster.reservation_policy import ATTEMPTS
 from koordpolicy.kube import Cluster, Conflict, KubeError, NotFound, Preconditions, StrategicPatch
 from koordpolicy.kube.resources import PODS
 from koordpolicy.model.pod import Pod, PodCondition, PodKey
@@ -175,12 +176,18 @@ def _since(known: PodCondition | None, now: int) -> int:
 
 
 async def apply(
-    cluster: Cluster, planned: WritePlan, port: Port | None = None, sleep: Sleep = asyncio.sleep
+    cluster: Cluster,
+    planned: WritePlan,
+    port: Port | None = None,
+    sleep: Sleep = asyncio.sleep,
+    *,
+    attempts: int = ATTEMPTS,
 ) -> WriteOutcome:
     """Carry a plan out. A pod that is bound already, or gone, is an outcome and no exception, and so is an error that
     nobody foresaw: then the cluster may have taken the write or not, and says so itself.
 
-    A `Prebind` writes by `port` (None: the cluster itself), and waits by `sleep`, for seconds.
+    A `Prebind` writes by `port` (None: the cluster itself), and waits by `sleep`, for seconds. The status of a Reservation is made
+    anew `attempts` times at most.
     """
     namespace, name = planned.pod
     try:
@@ -189,18 +196,20 @@ async def apply(
                 await write(port or cluster, sleep)
         elif isinstance(planned, Binding):
             if planned.reservation:
-                await make_available(cluster, planned.reservation, planned.uid, planned.node, planned.now)
+                await make_available(
+                    cluster, planned.reservation, planned.uid, planned.node, planned.now, attempts
+                )
             else:
                 await cluster.bind(
                     namespace, name, planned.node, uid=planned.uid, annotations=planned.annotations or None
                 )
         elif isinstance(planned, Preempt):
-            await _make_room(cluster, planned)
+            await _make_room(cluster, planned, attempts)
         elif isinstance(planned, PassOn):
             body = {"metadata": {"uid": planned.uid, "annotations": {SHARD: planned.route}}}
             await cluster.patch(PODS, name, StrategicPatch(body), namespace=namespace, subresource="status")
         else:
-            await _tell(cluster, planned)
+            await _tell(cluster, planned, attempts)
     except KubeError as error:
         return WriteOutcome(planned, error)
     except Exception as problem:
@@ -209,10 +218,10 @@ async def apply(
     return WriteOutcome(planned)
 
 
-async def _make_room(cluster: Cluster, planned: Preempt) -> None:
+async def _make_room(cluster: Cluster, planned: Preempt, attempts: int) -> None:
     """The pod's own status first, and that of those beside it: after a restart their nodes show for whom the victims went."""
     namespace, name = planned.pod
-    await _tell(cluster, planned.report)
+    await _tell(cluster, planned.report, attempts)
     for (where, other), node in planned.beside:
         body = StrategicPatch({"status": {"nominatedNodeName": node}})
         with suppress(NotFound):
@@ -243,11 +252,11 @@ async def _send_away(cluster: Cluster, victim: Victim, message: str, now: int) -
     await cluster.delete(PODS, name, namespace=namespace, preconditions=Preconditions(uid=victim.uid))
 
 
-async def _tell(cluster: Cluster, report: Report) -> None:
+async def _tell(cluster: Cluster, report: Report, attempts: int) -> None:
     """Write why a pod, or the Reservation that it stands for, has no node."""
     namespace, name = report.pod
     if report.reservation:
-        await say_unschedulable(cluster, report.reservation, name, report.message, report.since)
+        await say_unschedulable(cluster, report.reservation, name, report.message, report.since, attempts)
     else:
         await cluster.patch(PODS, name, _condition(report), namespace=namespace, subresource="status")
 

@@ -87,6 +87,7 @@ class SchedulingLoop:
         on_failure: Callable[[Exception], None] = lambda problem: None,
         on_timed: Callable[[Pod, float], None] = lambda pod, seconds: None,
     ) -> None:
+        self._scheduler = scheduler
         self._driver = Driver(scheduler, on_settled=on_settled, on_failure=on_failure)
         self._on_timed = on_timed
         self._cluster = cluster
@@ -256,15 +257,19 @@ class SchedulingLoop:
 
     async def _applied(self, planned: WritePlan, rest: Sleep = asyncio.sleep) -> WriteOutcome:
         """What comes of a write that is tried again if it fails."""
-        outcome, attempt = await apply(self._cluster, planned, self._port, rest), 1
+        outcome, attempt = await self._apply(planned, rest), 1
         while outcome.error is not None and not outcome.lost and attempt < ATTEMPTS:
             try:
                 async with self._waits():
                     await self._backoff.sleep(self._backoff.delay(attempt))
             except OvertakenError as error:
                 return WriteOutcome(planned, error)
-            outcome, attempt = await apply(self._cluster, planned, self._port, rest), attempt + 1
+            outcome, attempt = await self._apply(planned, rest), attempt + 1
         return outcome
+
+    async def _apply(self, planned: WritePlan, rest: Sleep) -> WriteOutcome:
+        attempts = self._scheduler.cache.state.reservations.attempts
+        return await apply(self._cluster, planned, self._port, rest, attempts=attempts)
 
     async def _reported(self, planned: WritePlan) -> WriteOutcome:
         """The same for what writes a pod's condition."""

@@ -37,6 +37,8 @@ from koordpolicy.scheduler.network_status import NetworkStatus
 from koordpolicy.scheduler.pod_group_status import PodGroupStatus
 from koordpolicy.scheduler.profile import ProfileError
 from koordpolicy.scheduler.quota_upkeep import QuotaUpkeep
+from koordpolicy.scheduler.reservation_metrics import ReservationMetrics
+from koordpolicy.scheduler.reservation_status import reservation_reference
 from koordpolicy.scheduler.reservation_upkeep import ReservationUpkeep
 from koordpolicy.scheduler.role import Role
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Ahead, OnDecided, Scheduler
@@ -233,11 +235,17 @@ class Running:
         self._job_metrics = JobMetrics(
             metrics, lambda: self.scheduler.gangs, lambda: self.scheduler.cache.state.quotas
         )
+        self._reservation_metrics = ReservationMetrics(
+            metrics, lambda: self.scheduler.cache.state.reservations
+        )
         self._reservations = ReservationUpkeep(
             lambda: self.scheduler.cache,
             component.cluster,
             now_ns,
             lambda place: metrics.add("koordpolicy_internal_errors_total", place=place),
+            lambda one, reason, message: component.recorder.record(
+                reservation_reference(one), reason, message
+            ),
         )
         self._watch = watch(component, self.scheduler, self._heard)
 
@@ -277,6 +285,7 @@ class Running:
                 metrics.set("koordpolicy_scheduler_pending_pods", count, queue=queue)
             try:
                 await self._job_metrics.look()
+                await self._reservation_metrics.look()
             except Exception:
                 LOG.exception("gangs and quotas are not counted: internal error, please report")
                 metrics.add("koordpolicy_internal_errors_total", place="metrics")
@@ -297,7 +306,8 @@ class Running:
                 tasks.start("podgroups", self._pod_group_queue.run(self._pod_groups.reconcile, workers))
                 tasks.start("report on quotas", self._upkeep.report())
                 tasks.start("revoke of quotas", self._upkeep.revoke())
-                tasks.start("reservations", self._reservations.run())
+                tasks.start("status of reservations", self._reservations.run())
+                tasks.start("removal of reservations", self._reservations.remove())
                 await self.loop.run()
         finally:
             unobserved()

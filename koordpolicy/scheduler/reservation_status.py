@@ -1,9 +1,10 @@
 """The status of Reservations, as scheduling changes it: available on a node, or why on none."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from koordpolicy.algorithms.pod_request import effective_requests
+from koordpolicy.cluster.reservation_policy import ATTEMPTS
 from koordpolicy.kube import Cluster, Conflict, MergePatch, Object
 from koordpolicy.kube.resources import RESERVATIONS
 from koordpolicy.model.pod import Pod
@@ -21,9 +22,6 @@ from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.reservation import Reservation, read_reservation
 from koordpolicy.model.time import time_text
 
-_ATTEMPTS: Final = 4
-"""How often a status is made anew after somebody else has written the object."""
-
 Status = dict[str, Any]
 
 
@@ -35,7 +33,15 @@ def reservation_of(pod: Pod) -> str:
     return annotations.get(RESERVE_POD_RESERVATION, "")
 
 
-async def make_available(cluster: Cluster, name: str, uid: str, node: str, now: int) -> None:
+def reservation_reference(reservation: Reservation) -> Object:
+    """What Events about a Reservation are about."""
+    metadata = {"name": reservation.name, "uid": reservation.uid}
+    return {"apiVersion": RESERVATIONS.api_version, "kind": RESERVATIONS.kind, "metadata": metadata}
+
+
+async def make_available(
+    cluster: Cluster, name: str, uid: str, node: str, now: int, attempts: int = ATTEMPTS
+) -> None:
     """Say that a Reservation keeps its room on a node. Raises KubeError; Conflict for one that is another or has ended."""
 
     def status(found: Reservation) -> Status | None:
@@ -61,10 +67,12 @@ async def make_available(cluster: Cluster, name: str, uid: str, node: str, now: 
             ],
         }
 
-    await change_status(cluster, name, uid, status)
+    await change_status(cluster, name, uid, status, attempts)
 
 
-async def say_unschedulable(cluster: Cluster, name: str, uid: str, message: str, since: int) -> None:
+async def say_unschedulable(
+    cluster: Cluster, name: str, uid: str, message: str, since: int, attempts: int = ATTEMPTS
+) -> None:
     """Say why a Reservation has no node; its phase stays. Raises KubeError."""
 
     def status(found: Reservation) -> Status | None:
@@ -81,14 +89,20 @@ async def say_unschedulable(cluster: Cluster, name: str, uid: str, message: str,
             )
         }
 
-    await change_status(cluster, name, uid, status)
+    await change_status(cluster, name, uid, status, attempts)
 
 
 async def change_status(
-    cluster: Cluster, name: str, uid: str, make: Callable[[Reservation], Status | None]
+    cluster: Cluster,
+    name: str,
+    uid: str,
+    make: Callable[[Reservation], Status | None],
+    attempts: int = ATTEMPTS,
 ) -> bool:
-    """Write what `make` says of a Reservation as it is now; whether anything was. Raises KubeError."""
-    for attempt in range(_ATTEMPTS):
+    """Write what `make` says of a Reservation as it is now, and anew, at most so often in all, where somebody else wrote it
+    meanwhile; whether anything was written. Raises KubeError.
+    """
+    for attempt in range(attempts):
         obj: Object = await cluster.get(RESERVATIONS, name)
         found = read_reservation(obj)
         if uid and found.uid != uid:
@@ -100,7 +114,7 @@ async def change_status(
         try:
             await cluster.patch(RESERVATIONS, name, MergePatch(body), subresource="status")
         except Conflict:
-            if attempt + 1 == _ATTEMPTS:
+            if attempt + 1 == attempts:
                 raise
         else:
             return True

@@ -2,35 +2,45 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from koordpolicy.algorithms.reservation_capacity import sum_masked
-from koordpolicy.algorithms.reservation_life import following_phase
+from koordpolicy.algorithms.reservation_life import ended_at, following_phase
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.kube import Cluster, KubeError
+from koordpolicy.cluster.reservations import Reservations
+from koordpolicy.kube import Cluster, Conflict, KubeError, NotFound, Preconditions, StrategicPatch
+from koordpolicy.kube.resources import PODS, RESERVATIONS
 from koordpolicy.model.pod_reservations import allocated_uid
 from koordpolicy.model.protocol import (
     CONDITION_RESERVATION_READY,
     REASON_EXPIRED,
     REASON_SUCCEEDED,
+    RESERVATION_ALLOCATED,
     RESERVATION_FAILED,
     RESERVATION_SUCCEEDED,
 )
 from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.reading import Amounts, ObjectError
 from koordpolicy.model.reservation import CurrentOwner, Reservation
+from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.reservation_status import Status, change_status, with_condition
 
 LOG: Final = logging.getLogger(__name__)
 
-_EVERY: Final = 3.0
-"""Seconds between two looks, the least after which Koordinator's controller looks again."""
+_LEAST: Final = 0.1
+"""Seconds between two looks at least, whatever policy says."""
+_ABSENT: Final = 3.0
+"""Seconds between two looks where no policy speaks of Reservations."""
+
+Tell = Callable[[Reservation, str, str], None]
+"""Hears of what became of one: the reason of an Event, and its words."""
 
 
 class ReservationUpkeep:
-    """Keeps the status of those that keep room on nodes up to date. `now` is nanoseconds since 1970.
+    """Keeps the status of those that keep room on nodes up to date, and deletes those that are over. `now` is nanoseconds since 1970.
 
     What fails is done at the next look; `failed` hears of errors that nobody foresaw.
     """
@@ -41,36 +51,123 @@ class ReservationUpkeep:
         cluster: Cluster,
         now: Callable[[], int],
         failed: Callable[[str], None] = lambda place: None,
+        tell: Tell = lambda reservation, reason, message: None,
     ) -> None:
         self._cache = cache
         self._cluster = cluster
         self._now = now
         self._failed = failed
+        self._tell = tell
 
     async def run(self) -> None:
-        """Look again and again until cancelled."""
+        """Keep status up to date, again and again until cancelled."""
         while True:
-            await asyncio.sleep(_EVERY)
-            try:
-                await self.look()
-            except Exception:
-                LOG.exception("reservations are not kept up to date: internal error, please report")
-                self._failed("reservations")
+            policy = self._reservations.policy
+            await asyncio.sleep(_ABSENT if policy is None else _seconds(policy.every))
+            await self._guarded("status of reservations", self.look)
+
+    async def remove(self) -> None:
+        """Delete those that have been over for long enough, again and again until cancelled."""
+        while True:
+            policy = self._reservations.policy
+            await asyncio.sleep(_ABSENT if policy is None else _seconds(policy.removal_every))
+            await self._guarded("removal of reservations", self.remove_once)
 
     async def look(self) -> int:
         """Write what differs; how many were written."""
-        written = 0
-        for one in self._cache().state.reservations.all:
-            if self.status_of(one) is None:
-                continue
-            try:
-                written += await change_status(self._cluster, one.name, one.uid, self.status_of)
-            except KubeError as problem:
-                LOG.warning("the status of reservation %s is not written: %s", one.name, problem)
-        return written
+        return await self._at_a_time(
+            [one for one in self._reservations.said if self.status_of(one) is not None], self._written
+        )
+
+    async def remove_once(self) -> int:
+        """Delete those whose time has come; how many were."""
+        return await self._at_a_time([one for one in self._reservations.said if self.due(one)], self._removed)
+
+    def due(self, reservation: Reservation) -> bool:
+        """Whether one that is over is to be deleted now."""
+        policy = self._reservations.policy
+        if policy is None or not reservation.over or reservation.deleting:
+            return False
+        removal = policy.removal(reservation)
+        if not removal.enabled:
+            return False
+        node = reservation.node_name
+        if removal.orphans and node and node not in self._cache():
+            return True
+        try:
+            ended = ended_at(reservation)
+        except ObjectError:
+            return False
+        return ended is not None and self._now() - ended > removal.after
+
+    async def _written(self, one: Reservation) -> bool:
+        attempts = self._reservations.attempts
+        said: list[Status] = []
+
+        def status(found: Reservation) -> Status | None:
+            made = self.status_of(found)
+            said[:] = [] if made is None else [made]
+            return made
+
+        if not await change_status(self._cluster, one.name, one.uid, status, attempts):
+            return False
+        for condition in said[0].get("conditions", ()):
+            if condition["type"] == CONDITION_RESERVATION_READY and condition["status"] == "False":
+                self._tell(one, condition["reason"], condition["message"] or _ENDED[condition["reason"]])
+        return True
+
+    async def _removed(self, one: Reservation) -> bool:
+        policy = self._reservations.policy
+        if policy is not None and policy.removal(one).clears_pods:
+            for view in [*self._cache().pods_on(one.node_name).values()]:
+                if _uid(view) == one.uid:
+                    await self._cleared(view)
+        try:
+            await self._cluster.delete(RESERVATIONS, one.name, preconditions=Preconditions(uid=one.uid))
+        except (NotFound, Conflict):
+            return False  # what we know is old
+        return True
+
+    async def _cleared(self, view: PodView) -> None:
+        """A pod says no more what it had of one. The annotation goes with its status: pods themselves are not written."""
+        pod = view.pod
+        body = {"metadata": {"uid": pod.uid, "annotations": {RESERVATION_ALLOCATED: None}}}
+        with suppress(NotFound, Conflict):
+            await self._cluster.patch(
+                PODS, pod.name, StrategicPatch(body), namespace=pod.namespace, subresource="status"
+            )
+
+    async def _at_a_time(
+        self, found: Sequence[Reservation], write: Callable[[Reservation], Awaitable[bool]]
+    ) -> int:
+        """Write about some, no more at a time than policy says; how many were written."""
+        policy = self._reservations.policy
+        places = asyncio.Semaphore(1 if policy is None else max(1, policy.workers))
+
+        async def one_of(one: Reservation) -> bool:
+            async with places:
+                try:
+                    return await write(one)
+                except KubeError as problem:
+                    LOG.warning("reservation %s is not written: %s", one.name, problem)
+                    return False
+
+        return sum(await asyncio.gather(*map(one_of, found)))
+
+    async def _guarded(self, place: str, once: Callable[[], Awaitable[int]]) -> None:
+        try:
+            await once()
+        except Exception:
+            LOG.exception("%s failed: internal error, please report", place)
+            self._failed(place)
+
+    @property
+    def _reservations(self) -> Reservations:
+        return self._cache().state.reservations
 
     def status_of(self, reservation: Reservation) -> Status | None:
         """What is to stand in its status; None where that stands there, and for one that has no node or is over."""
+        reservation = self._reservations.kept(reservation)
         if not reservation.available:
             return None
         owners, allocated = self._taken(reservation)
@@ -102,6 +199,16 @@ class ReservationUpkeep:
         owners = [CurrentOwner(one.pod.namespace, one.pod.name, one.pod.uid) for one in views]
         allocated = sum_masked([one.occupied for one in views], reservation.allocatable)
         return tuple(sorted(owners, key=lambda one: one.uid)), allocated
+
+
+_ENDED: Final = {
+    REASON_EXPIRED: "its time is over",
+    REASON_SUCCEEDED: "its owner has taken from it",
+}
+
+
+def _seconds(nanoseconds: int) -> float:
+    return max(_LEAST, nanoseconds / NANOSECONDS)
 
 
 def _uid(view: PodView) -> str:

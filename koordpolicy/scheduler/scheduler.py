@@ -13,8 +13,7 @@ says how an object is now, `remove_...` that it is gone. Values come from the re
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -29,6 +28,7 @@ from koordpolicy.language.facts import Component
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey
+from koordpolicy.model.reservation import schedulable
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.binding_cycle import BindingCycles, BindingSite
 from koordpolicy.scheduler.cycle import Cycle
@@ -39,6 +39,7 @@ from koordpolicy.scheduler.framework import Framework
 from koordpolicy.scheduler.hints import Hints, differing
 from koordpolicy.scheduler.job_room import JobsRoom
 from koordpolicy.scheduler.ledger import Ledger, Stage
+from koordpolicy.scheduler.passed_over import passed_over
 from koordpolicy.scheduler.plugins.gang.gangs import Gangs
 from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.scheduler.select_host import Draw, HostSelection, first_of
@@ -215,26 +216,30 @@ class Scheduler:
         promised = [(view, node) for node, pods in self.ledger.promises.items() for view in pods.values()]
         self._begin(graph, self.profile.name, before)
         for node in before.nodes():
-            with _one("node", node.name):
+            with passed_over("node", node.name):
                 self.cache.set_node(node)
         for metric in before.metrics():
-            with _one("metric of node", metric.name):
+            with passed_over("metric of node", metric.name):
                 self.cache.set_metric(metric)
         for view, node_name, since in before.pods():
-            with _one("pod", *view.pod.key):
+            with passed_over("pod", *view.pod.key):
                 now = self.framework.view(view.pod)
                 self._came(now, node_name if self.ledger.assumed(now.pod.key) is None else "")
                 self.cache.place(now, node_name, since)
                 self._binding.renewed(now, node_name)
         for view, node_name in promised:
-            with _one("pod", *view.pod.key):
+            with passed_over("pod", *view.pod.key):
                 self.ledger.promise(self.framework.view(view.pod), node_name)
         for view in pending:
-            with _one("pod", *view.pod.key):
+            with passed_over("pod", *view.pod.key):
                 now = self.framework.view(view.pod)
                 self._came(now)
                 self.cache.state.quotas.heard(now)
                 self._waitlist.enter(now)
+        for one in self.cache.state.reservations.said:
+            if schedulable(one):
+                with passed_over("reservation", one.name):
+                    self.set_pod(self.cache.state.reservations.pod(one))
 
     # --- events ---------------------------------------------------------------------------------
 
@@ -504,7 +509,7 @@ class Scheduler:
         decision = replace(framework.problem(view.pod, problem), ahead=framework is not self.framework)
         self._waitlist.failed(view, decision)
         if self._binding.jobs.present:
-            with _one("pod", *view.pod.key):
+            with passed_over("pod", *view.pod.key):
                 self._binding.jobs.failed(view, decision)
         return decision
 
@@ -588,12 +593,3 @@ class Scheduler:
         node = view.pod.nominated_node or self.ledger.promised_to(view.pod.key)
         if node:
             self.ledger.promise(view, node)
-
-
-@contextmanager
-def _one(kind: str, *name: str) -> Iterator[None]:
-    """What fails over one object by another revision concerns that object alone."""
-    try:
-        yield
-    except Exception:
-        LOG.exception("%s %s is passed over: internal error, please report", kind, "/".join(name))

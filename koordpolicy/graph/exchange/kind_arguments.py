@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from koordpolicy.graph.exchange.arguments import COUNT, FLAG, WINDOW, WORD
+from koordpolicy.graph.exchange.arguments import COUNT, FLAG, TIME, WINDOW, WORD
 from koordpolicy.graph.exchange.carriage import Carriage, NotCarriedError, among
 from koordpolicy.graph.exchange.documents import API_VERSION, SOURCE
 from koordpolicy.model.quantity import QuantityError, parse_quantity
@@ -14,6 +14,7 @@ KIND_OF: Final[Mapping[str, str]] = {
     "ElasticQuota": "QuotaTree",
     "DeviceShare": "DeviceSharing",
     "NodeNUMAResource": "CPUTopology",
+    "Reservation": "ReservationPolicy",
 }
 """Plugins whose arguments are said by a kind."""
 
@@ -49,6 +50,7 @@ class KindArgument:
 
 _ALWAYS: Final = KindArgument(needless="pods are woken by what can help them alone, always")
 _WATCHED: Final = KindArgument(needless="quotas are kept from event to event, and no copy of them grows old")
+_METRICS: Final = KindArgument(needless="metrics of Reservations are made anew with all others")
 
 KIND_ARGUMENTS: Final[Mapping[tuple[str, str], KindArgument]] = {
     ("Coscheduling", "defaultTimeout"): KindArgument("defaultTimeout", WINDOW),
@@ -59,6 +61,11 @@ KIND_ARGUMENTS: Final[Mapping[tuple[str, str], KindArgument]] = {
     ("Coscheduling", "skipCheckScheduleCycle"): KindArgument(needless="it has no effect any more"),
     ("NodeNUMAResource", "defaultCPUBindPolicy"): KindArgument("defaultBinding", _BINDINGS),
     ("NodeNUMAResource", "numaScoringStrategy"): KindArgument("zoneStrategy", _ZONE_STRATEGY),
+    ("Reservation", "controllerWorkers"): KindArgument("controllerWorkers", COUNT),
+    ("Reservation", "disableGarbageCollection"): KindArgument("disableGarbageCollection"),
+    ("Reservation", "gcDurationSeconds"): KindArgument("gcDuration", TIME),
+    ("Reservation", "gcIntervalSeconds"): KindArgument("gcInterval", TIME),
+    ("Reservation", "resyncIntervalSeconds"): _METRICS,
     ("ElasticQuota", "delayEvictTime"): KindArgument("delayEvictTime", WINDOW),
     ("ElasticQuota", "revokePodInterval"): KindArgument("revokePodInterval", WINDOW),
     ("ElasticQuota", "defaultQuotaGroupMax"): KindArgument("defaultQuotaGroupMax", AMOUNTS),

@@ -17,6 +17,7 @@ from koordpolicy.language.facts.node import NODE
 from koordpolicy.language.facts.pod import CONTAINER, POD
 from koordpolicy.language.facts.pod_spec import CONTAINER_PORT, TOLERATION, VOLUME
 from koordpolicy.language.facts.quota import BINDING, NAMESPACE_QUOTAS, QUOTA, QUOTA_GROUP, QUOTA_PROFILE
+from koordpolicy.language.facts.reservation import RESERVATION
 from koordpolicy.language.facts.rollout import ROLLOUT
 from koordpolicy.language.facts.table import (
     BASIC,
@@ -225,6 +226,7 @@ FACTS = FactTable(
         DEVICE_SET,
         RESOURCE_SPEC,
         TOPOLOGY,
+        RESERVATION,
         CLUSTER,
         CANDIDATE,
         GANG_DECLARATION,

@@ -138,6 +138,12 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 "What is said of the CPUs of the node that is decided on.",
                 frozenset({Component.SCHEDULER}),
             ),
+            Root(
+                "reservation",
+                record("reservation"),
+                "The Reservation that is decided on.",
+                frozenset({Component.SCHEDULER}),
+            ),
             Root("cluster", record("cluster"), "The cluster as a whole.", CENTRAL),
             Root(
                 "operation",

@@ -201,6 +201,23 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "nodes.alignment nodes.strategy nodes.split nodes.reserved nodes.amplification scoring scoring.strategy scoring.weights"
         ),
     ),
+    ("ReservationPolicy", _COMPILED, _RULES),
+    (
+        "ReservationPolicy",
+        _SCHEDULED,
+        (
+            "pods pods.priority pods.schedulerName pods.preemptionPolicy matching matching.once matching.allows "
+            "matching.mostOwners choice choice.order choice.preferred choice.strategy choice.weights choice.otherWeight"
+        ),
+    ),
+    (
+        "ReservationPolicy",
+        _by(Part.SCHEDULER),
+        (
+            "status status.every status.attempts status.workers removal removal.enabled removal.every removal.after "
+            "removal.orphans removal.clearsPods"
+        ),
+    ),
     ("DeviceSharing", _COMPILED, _RULES),
     (
         "DeviceSharing",

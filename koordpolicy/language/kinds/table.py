@@ -30,6 +30,7 @@ from koordpolicy.language.kinds.quotas import QuotaProfileSpec, QuotaTreeSpec
 from koordpolicy.language.kinds.recommendation import RecommendationSpec
 from koordpolicy.language.kinds.reconciliation import ProfileReconciliationSpec
 from koordpolicy.language.kinds.reservation import NodeReservationSpec
+from koordpolicy.language.kinds.reservations import ReservationPolicySpec
 from koordpolicy.language.kinds.rollout import RolloutSpec
 from koordpolicy.language.kinds.scheduling import SchedulingProfileSpec
 from koordpolicy.language.kinds.suppression import CPUSuppressSpec
@@ -167,6 +168,13 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 "Which pods get CPUs of their own and how these lie, and over which NUMA zones pods may be spread.",
                 frozenset({Component.SCHEDULER}),
                 _roots("pod", "node"),
+            ),
+            Kind(
+                "ReservationPolicy",
+                ReservationPolicySpec,
+                "How Reservations are scheduled, who takes from which, and how they end.",
+                frozenset({Component.SCHEDULER}),
+                _roots("reservation"),
             ),
             Kind(
                 "DeviceSharing",

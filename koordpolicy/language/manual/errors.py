@@ -51,6 +51,10 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "of a pod: it waits, with the error; of a node: it has no rules of its own, and all who keep CPUs keep theirs",
             "-",
         ),
+        "ReservationPolicy": (
+            "of a Reservation: it is as its object says, in Koordinator's way; of a pod and one: the pod takes nothing from it",
+            "-",
+        ),
         "DeviceSharing": ("the request fails, and the webhook's `failurePolicy` decides", "-"),
         "Overcommit": (
             (

@@ -85,6 +85,13 @@ _SPECS = {
           match: {nodes: {matchLabels: {pool: databases}}}
           nodes: {alignment: SingleNUMANode, strategy: MostAllocated}
     """,
+    "ReservationPolicy": """
+        metadata: {name: nightly}
+        spec:
+          matching:
+            allows: {cel: "reservation.labels[?'team'].orValue('') == pod.labels[?'team'].orValue('')"}
+          removal: {after: 1h}
+    """,
     "DeviceSharing": """
         metadata: {name: gpu}
         spec:

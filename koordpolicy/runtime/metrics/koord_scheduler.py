@@ -37,4 +37,16 @@ KOORD_SCHEDULER: Final = (
         "What a quota may have, has and asks for, by field; CPU in millicores.",
         ("name", "resource", "tree", "is_parent", "parent", "field"),
     ),
+    Metric(
+        "scheduler_reservation_status_phase",
+        MetricKind.GAUGE,
+        "1 for the phase of a Reservation, 0 for the others.",
+        ("name", "phase"),
+    ),
+    Metric(
+        "scheduler_reservation_resource",
+        MetricKind.GAUGE,
+        "What a Reservation keeps (`allocatable`), what its owners have of that (`allocated`), and that by what it keeps (`utilization`).",
+        ("type", "name", "resource", "unit"),
+    ),
 )

@@ -33,6 +33,7 @@ ANY = {
     "Amplification": "ratio minimum normalization.ratio normalization.minimum normalization.maximum "
     "normalization.whenChangedBy",  # its own minimum and maximum say what is believed
     "CPUTopology": "nodes.amplification scoring.weights",  # 1 and less change nothing; weights below nothing count as none
+    "ReservationPolicy": "choice.weights",  # weights below nothing count as none
     "DeviceResource": "amount",  # negative counts as none
     "MetricCollection": "percentilesOver "  # a window has a second at least
     "devices.harmlessErrors",  # numbers that NVIDIA gives to errors

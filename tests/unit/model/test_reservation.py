@@ -21,7 +21,7 @@ from koordpolicy.model.protocol import (
     SUB_PRIORITY,
 )
 from koordpolicy.model.reading import ObjectError
-from koordpolicy.model.reservation import HIGHEST_PRIORITY, missing, read_reservation
+from koordpolicy.model.reservation import KOORDINATORS, missing, read_reservation
 
 
 def _object(**parts: Any) -> dict[str, Any]:
@@ -50,7 +50,11 @@ def test_the_reserve_pod_is_the_template_under_the_name_of_the_uid() -> None:
     assert (pod.namespace, pod.name, pod.uid) == ("default", "u-1", "u-1")
     assert pod.labels == {"app": "r", "tier": "a"}
     assert pod.annotations[RESERVE_POD] == "true"
-    assert (pod.priority, pod.scheduler_name, pod.node_name) == (HIGHEST_PRIORITY, "default-scheduler", "")
+    assert (pod.priority, pod.scheduler_name, pod.node_name) == (
+        KOORDINATORS.priority,
+        "default-scheduler",
+        "",
+    )
     assert pod.containers[0].requests == {"cpu": 4000, "memory": 8 << 30}
     assert (found.allocate_once, found.phase, missing(found)) == (True, "Pending", "")
 

@@ -11,12 +11,16 @@ from typing import Any, Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
+from koordpolicy.algorithms.reservation_match import owns
 from koordpolicy.cluster.event_handlers import EVENT_HANDLERS, handle
+from koordpolicy.cluster.owner_index import OwnerIndex
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import PODS, RESERVATIONS
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import RESERVATION_ALLOCATED
+from koordpolicy.model.reservation import read_reservation
 from koordpolicy.scheduler.binder import Binding
 from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.driver import Driver
@@ -24,6 +28,7 @@ from koordpolicy.scheduler.plugins.reservation.room import NO_MATCH
 from koordpolicy.scheduler.plugins.reservation.telling import told
 from koordpolicy.scheduler.reservation_status import make_available, say_unschedulable
 from tests.unit.scheduler.world import PROFILE, World
+from tests.vectors.policies import document, graph
 
 _AFFINITY: Final = "scheduling.koordinator.sh/reservation-affinity"
 _HANDLERS: Final = {handler.resource: handler for handler in EVENT_HANDLERS}
@@ -49,8 +54,10 @@ def reservation(name: str, cpu: str = "4", **said: Any) -> dict[str, Any]:
 class Reserved(World):
     """A world whose decisions come to pass at once, as a cluster would show them."""
 
-    def __init__(self, **nodes: Mapping[str, Any]) -> None:
-        super().__init__()
+    def __init__(self, policy: str = "", /, **nodes: Mapping[str, Any]) -> None:
+        """`policy` is the spec of a ReservationPolicy above the pack's, the rest nodes by name."""
+        above = [document("ReservationPolicy", "own", YAML(typ="safe").load(policy))] if policy else []
+        super().__init__(graph(*above))
         self.build({"nodes": nodes})
         self.objects: dict[str, dict[str, Any]] = {}
         self.pods: dict[str, dict[str, Any]] = {}
@@ -219,6 +226,123 @@ def test_the_smallest_order_comes_first() -> None:
     world.ask("web", app="web")
     assert world.run()["web"].node == "n2"
     assert world.taken()["early"] == ("web",)
+
+
+@pytest.mark.parametrize(
+    ("policy", "taken"),
+    [
+        ("", "early"),
+        ("choice: {order: [{cel: reservation.name}]}", "awaited"),
+        ("choice: {order: [{cel: reservation.order == 0}, {cel: -reservation.order}]}", "late"),
+        ("choice: {order: [{cel: reservation.score}], weights: {memory: 0}}", "awaited"),
+        (
+            "choice: {order: [{cel: -reservation.score}], strategy: LeastAllocated, weights: {memory: 0}}",
+            "awaited",
+        ),
+        ("matching: {allows: {cel: \"reservation.name == 'late' && pod.name == 'web'\"}}", "late"),
+    ],
+)
+def test_policy_says_which_one_a_pod_takes_from(policy: str, taken: str) -> None:
+    world = Reserved(policy, n1=_TEN)
+    order = "scheduling.koordinator.sh/reservation-order"
+    for name, cpu, number in (("late", "2", "5"), ("early", "2", "2"), ("awaited", "4", "0")):
+        world.reserve(reservation(name, cpu, app="web", labels={order: number}))
+    world.run()
+    world.ask("web", app="web")
+    world.run()
+    assert [name for name, pods in world.taken().items() if pods] == [taken]
+
+
+def test_a_reserve_pod_is_what_policy_makes_of_it_where_its_template_says_nothing() -> None:
+    policy = f"pods: {{priority: 7000, schedulerName: {PROFILE}, preemptionPolicy: PreemptLowerPriority}}"
+    obj = reservation("r")
+    del obj["spec"]["template"]["spec"]["schedulerName"]
+    koordinators, own = Reserved(n1=_TEN), Reserved(policy, n1=_TEN)
+    for world in (koordinators, own):
+        world.reserve(copy.deepcopy(obj))
+    assert not koordinators.run(), "it is the default scheduler's"
+    assert own.run()["r"].node == "n1"
+    view = own.scheduler.cache.view(("default", "uid-r"))
+    assert view is not None
+    assert (view.priority, view.pod.preemption_policy) == (7000, "PreemptLowerPriority")
+
+
+def test_another_revision_makes_another_pod_of_what_waits() -> None:
+    world = Reserved(n1=_TEN)
+    obj = reservation("r")
+    del obj["spec"]["template"]["spec"]["schedulerName"]
+    world.reserve(obj)
+    assert not world.run()
+    spec = YAML(typ="safe").load(f"pods: {{schedulerName: {PROFILE}}}")
+    world.scheduler.replace_graph(graph(document("ReservationPolicy", "own", spec)))
+    assert world.run()["r"].node == "n1"
+
+
+def test_one_with_more_owner_terms_than_policy_allows_is_nobodys() -> None:
+    world = Reserved("matching: {mostOwners: 1}", n1=_TEN)
+    owners = [{"labelSelector": {"matchLabels": {"app": app}}} for app in ("r", "web")]
+    world.reserve(reservation("r", spec={"owners": owners}))
+    world.run()
+    world.ask("web", app="web")
+    world.run()
+    assert world.taken() == {"r": ()}
+
+
+_TERMS: Final = st.one_of(
+    st.builds(lambda v: {"labelSelector": {"matchLabels": {"a": v}}}, st.sampled_from("xy")),
+    st.builds(
+        lambda op, v: {"labelSelector": {"matchExpressions": [{"key": "a", "operator": op, "values": v}]}},
+        st.sampled_from(["In", "NotIn"]),
+        st.lists(st.sampled_from("xy"), min_size=1, max_size=2),
+    ),
+    st.builds(
+        lambda op: {"labelSelector": {"matchExpressions": [{"key": "a", "operator": op}]}},
+        st.sampled_from(["Exists", "DoesNotExist"]),
+    ),
+    st.builds(
+        lambda key, v: {"object": {key: v}},
+        st.sampled_from(["name", "uid", "namespace"]),
+        st.sampled_from("pq"),
+    ),
+    st.builds(
+        lambda key, v: {"controller": {key: v}},
+        st.sampled_from(["name", "uid", "kind"]),
+        st.sampled_from("pq"),
+    ),
+    st.just({}),
+)
+
+
+@given(
+    st.lists(st.lists(_TERMS, max_size=2), max_size=5),
+    st.tuples(
+        st.sampled_from("pqr"), st.sampled_from("pqr"), st.sampled_from("pqr"), st.sampled_from("xyz-")
+    ),
+)
+def test_the_index_finds_all_that_a_pod_owns(
+    every: list[list[dict[str, Any]]], said: tuple[str, ...]
+) -> None:
+    index, read = OwnerIndex(), []
+    for number, owners in enumerate(every):
+        read.append(read_reservation(reservation(f"r{number}", spec={"owners": owners})))
+        index.add(read[-1])
+    name, uid, controller, label = said
+    labels = {} if label == "-" else {"a": label}
+    owner = {
+        "apiVersion": "v1",
+        "kind": controller,
+        "name": controller,
+        "uid": controller,
+        "controller": True,
+    }
+    metadata = {"name": name, "uid": uid, "namespace": name, "labels": labels, "ownerReferences": [owner]}
+    pod = read_pod({"metadata": metadata, "spec": {}})
+    owned = [one.uid for one in read if owns(pod, one.owners)]
+    found = index.find(pod)
+    assert set(owned) <= set(found)
+    for one in read:
+        index.remove(one.uid)
+    assert index.find(pod) == []
 
 
 def test_policies_that_give_out_in_another_way_do_not_share_a_node() -> None:

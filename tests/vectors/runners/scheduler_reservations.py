@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from koordpolicy.algorithms.reservation_capacity import (
     asks_for,
+    filling,
     governed,
     masked,
-    most_allocated,
     node_shortage,
     remained,
     reservation_shortage,
@@ -95,7 +95,7 @@ def reservation_match(given: Given) -> Given:
 
 
 def reservation_score(given: Given) -> Given:
-    return {"score": most_allocated(given["podRequest"], given["allocated"], given["allocatable"])}
+    return {"score": filling(given["podRequest"], given["allocated"], given["allocatable"])}
 
 
 RUNNERS: Final[Mapping[str, Runner]] = {

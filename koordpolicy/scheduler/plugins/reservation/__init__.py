@@ -14,8 +14,10 @@ from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.reservation_policy import ReservationPolicy
 from koordpolicy.cluster.reservations import is_reserve_pod
 from koordpolicy.cluster.state import ClusterState
+from koordpolicy.graph import RuleGraph
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.pod_reservations import NO_RESERVATIONS
 from koordpolicy.model.protocol import RESERVATION_ALLOCATED, RESERVE_POD_NODE
@@ -36,15 +38,14 @@ from koordpolicy.scheduler.plugins.reservation.room import (
     Ignored,
     Room,
     chosen,
-    fullness,
+    policy_of,
+    rated,
     room_on,
 )
 from koordpolicy.scheduler.plugins.verdicts import Verdicts
 
 WRONG_NODE: Final = "node(s) didn't match the nodeName specified by reservation"
 CONFLICT: Final = "node(s) reservation allocate policy conflict"
-PREFERRED: Final = 1000
-"""The score of the node with the reservation whose order is the smallest."""
 
 
 class ReservationClaim(NamedTuple):
@@ -148,16 +149,16 @@ def enough(pod: PodView, nodes: NodeView, parameters: Parameters) -> Verdicts:
 def _of_reserve_pod(pod: PodView, nodes: NodeView) -> Verdicts:
     """Nodes that a reservation does not want, or whose reservations give out what they keep in another way."""
     wanted, reservations = pod.pod.annotations.get(RESERVE_POD_NODE, ""), nodes.state.reservations
-    shared = _policy(nodes.state, pod) == ""
+    by_default = _policy(nodes.state, pod) == ""
     refused = np.zeros((2, nodes.count), np.bool_)
     if wanted:
         refused[0] = True
         if (at := nodes.place_of(wanted)) is not None:
             refused[0, at] = False
-    for node in reservations.nodes:
+    for node in reservations.nodes_with(default=not by_default):
         at = nodes.place_of(node)
         if at is not None:
-            refused[1, at] = any((one.allocate_policy == "") != shared for one in reservations.on(node))
+            refused[1, at] = True
     return Verdicts((WRONG_NODE, CONFLICT), refused, np.logical_or(refused[0], refused[1]))
 
 
@@ -167,7 +168,7 @@ def _policy(state: ClusterState, pod: PodView) -> str:
 
 
 def score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scores | None:
-    """How full what the pod would take from would be; the node whose reservation comes first by order before all."""
+    """How good what the pod would take from is for it; the node whose reservation has the smallest order before all."""
     if is_reserve_pod(pod):
         return None
     state, scores = nodes.state, np.zeros(nodes.count, np.int64)
@@ -182,18 +183,18 @@ def score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scores | Non
         taken = chosen(pod, room, state.reservations)
         if taken is None:
             continue
-        scores[at] = fullness(pod, taken, state.reservations)
+        scores[at] = rated(pod, taken, state.reservations)
         if taken.order and (first is None or (taken.order, at) < first):
             first = taken.order, at
     if first is not None:
-        scores[first[1]] = PREFERRED
+        scores[first[1]] = policy_of(state.reservations).preferred
     return scores
 
 
 def reserve(
     book: ReservationBook, pod: PodView, nodes: NodeView, parameters: Parameters
 ) -> ReservationClaim | Refusal | None:
-    """Take from one of the reservations on the node: the first by order, else the one that will be fullest."""
+    """Take from one of the reservations on the node, the first as policy orders them."""
     wants, state = pod.reservations, nodes.state
     if is_reserve_pod(pod) or wants.ignores:
         return None
@@ -238,6 +239,11 @@ def annotations(claim: Any) -> Mapping[str, str]:
     return {RESERVATION_ALLOCATED: json.dumps({"name": claim.name, "uid": claim.uid})}
 
 
+def keep(state: ClusterState, graph: RuleGraph) -> None:
+    """Have Reservations kept as a revision says."""
+    state.reservations.begin(ReservationPolicy(graph))
+
+
 RESERVATION: Final = Plugin(
     filter=enough,
     score=score,
@@ -247,6 +253,7 @@ RESERVATION: Final = Plugin(
     row_only=False,
     cache_key=_says,
     makes_way=make_way,
+    keeps=keep,
     state=ReservationBook,
     concerned=ReservationBook.concerned,
     reserve=reserve,

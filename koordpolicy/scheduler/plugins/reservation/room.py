@@ -5,15 +5,16 @@ from typing import Any, Final, NamedTuple
 
 from koordpolicy.algorithms.reservation_capacity import (
     asks_for,
-    first_by_order,
     governed,
-    most_allocated,
     node_shortage,
     remained,
     reservation_shortage,
 )
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.reservation_policy import ReservationPolicy
 from koordpolicy.cluster.reservations import Reservations
+from koordpolicy.graph.sortable import SortKey
+from koordpolicy.model.facts.reservation import reservation_facts
 from koordpolicy.model.protocol import ALLOCATE_RESTRICTED
 from koordpolicy.model.reading import Amounts
 from koordpolicy.model.reservation import Reservation
@@ -88,16 +89,30 @@ def _inside(
 
 
 def chosen(pod: PodView, room: Room, reservations: Reservations) -> Reservation | None:
-    """The reservation that a pod takes from: the first by order, else the one that will be fullest; names decide last."""
-    if not room.into:
-        return None
-    by_uid = {one.uid: one for one in sorted(room.into, key=lambda one: one.name)}
-    first = first_by_order({uid: one.order for uid, one in by_uid.items()})
-    if first is not None:
-        return by_uid[first]
-    return max(by_uid.values(), key=lambda one: fullness(pod, one, reservations))
+    """The reservation that a pod takes from: the first as policy orders them; names decide last."""
+    if len(room.into) < 2:
+        return room.into[0] if room.into else None
+    policy = policy_of(reservations)
+
+    def place(one: Reservation) -> tuple[SortKey, str]:
+        owners = reservations.owners(one)
+        facts = reservation_facts(
+            one,
+            owners=len(owners.views),
+            allocated=owners.allocated,
+            score=policy.score(request_of(pod), owners.allocated, one),
+        )
+        return policy.place(pod, facts), one.name
+
+    return min(room.into, key=place)
 
 
-def fullness(pod: PodView, one: Reservation, reservations: Reservations) -> int:
-    """How full a reservation would be with a pod, 0 to 100."""
-    return most_allocated(request_of(pod), reservations.owners(one).allocated, one.allocatable)
+def rated(pod: PodView, one: Reservation, reservations: Reservations) -> int:
+    """How good a reservation is for a pod, 0 to 100."""
+    return policy_of(reservations).score(request_of(pod), reservations.owners(one).allocated, one)
+
+
+def policy_of(reservations: Reservations) -> ReservationPolicy:
+    """What a revision says of them, which stands there before the plugin is asked anything."""
+    assert reservations.policy is not None
+    return reservations.policy

@@ -20,6 +20,7 @@ _WORDS: Final[Mapping[Match, str]] = MappingProxyType(
         Match.TAINT: "it has a taint that the pod's reservation affinity does not tolerate",
         Match.AFFINITY: "it is not what the pod's reservation affinity asks for",
         Match.EXACT: "it has not exactly what the pod requests",
+        Match.POLICY: "policy keeps the pod from it (ReservationPolicy, `matching.allows`)",
     }
 )
 

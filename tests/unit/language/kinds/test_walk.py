@@ -179,6 +179,7 @@ _ONLY_IN_SLOTS = {
     "QuotaProfile": {"node", "resource"},
     "ProfileReconciliation": {"colocationProfile"},
     "CPUTopology": {"resourceSpec", "topology"},
+    "ReservationPolicy": {"pod"},
     "DeviceSharing": {"container", "device", "devices"},
     "Recommendation": {"pod", "container"},
 }
