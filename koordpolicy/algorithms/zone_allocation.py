@@ -75,6 +75,8 @@ class NodeRoom:
     uses: Mapping[int, ZoneUse]
     owned: int = 0
     """CPUs that pods have as their own."""
+    preferred: frozenset[int] = frozenset()
+    """Free ones that are taken before others."""
 
     @property
     def zones(self) -> list[int]:
@@ -202,7 +204,7 @@ def _given(room: NodeRoom, needs: PodNeeds, terms: Terms, mask: int | None) -> A
     wanted = WantedCPUs(needs.count, terms.bind, needs.exclusive, room.rules.strategy)
     take = take_required if terms.required else take_by_zone
     try:
-        cpus = take(room.layout, room.free, (), wanted, room.held, by_zone)
+        cpus = take(room.layout, room.free, room.preferred, wanted, room.held, by_zone)
     except NotEnoughCPUs as problem:
         raise NoRoom(str(problem)) from problem
     return Allocation(cpus, zones)

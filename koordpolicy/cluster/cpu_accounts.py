@@ -5,7 +5,7 @@ given back once. Where a pod leaves its node in a trial, what it has is free unt
 row of the node table stands what is asked of all of them at once (`algorithms/zone_columns.py`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,8 +16,9 @@ from koordpolicy.algorithms.columns import Column
 from koordpolicy.algorithms.cpu_accumulator import CPUExclusive
 from koordpolicy.algorithms.cpu_binding import NodeRules, PodNeeds
 from koordpolicy.algorithms.node_cpus import NodeAccount
-from koordpolicy.algorithms.zone_allocation import NoRoom, allocate
+from koordpolicy.algorithms.zone_allocation import NodeRoom, NoRoom, allocate
 from koordpolicy.algorithms.zone_columns import RoomColumns
+from koordpolicy.cluster.claims import ClaimLedger
 from koordpolicy.cluster.cpu_policy import CPUPolicy
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.model.cpu_layout import CPULayout
@@ -35,7 +36,7 @@ _SPARE: Final = 64
 @dataclass(frozen=True, slots=True)
 class CPUClaim:
     """What a pod has of the CPUs and zones of a node. `spec` is the annotation that says how it was bound, empty where that says so
-    already; `of` the class that its label says.
+    already; `of` the class that its label says; `lender` the UID of the pod out of whose claim it is, empty for none.
     """
 
     pod: PodKey
@@ -44,12 +45,13 @@ class CPUClaim:
     exclusive: CPUExclusive = CPUExclusive.NONE
     spec: str = ""
     of: str = ""
+    uid: str = ""
+    lender: str = ""
 
 
 @dataclass(slots=True)
 class _Node:
     topology: NodeCPUs | None = None
-    owners: dict[PodKey, CPUClaim] = field(default_factory=dict)
     account: NodeAccount[PodKey] | None = None
     refused: dict[PodNeeds, str] = field(default_factory=dict)
     """Why pods do not fit, as long as nothing changes here; empty where they do."""
@@ -66,7 +68,7 @@ class CPUAccounts:
         self.known = False
         """Whether an object tells of the CPUs of any node; without one they are left to kubelets."""
         self._nodes: dict[str, _Node] = {}
-        self._claims: dict[PodKey, CPUClaim] = {}
+        self._claims = ClaimLedger[CPUClaim](self._undo, self._hold, self._release, less)
         self._rows: dict[str, int] = {}
         self._columns: RoomColumns | None = None
         self._stale: set[str] = set()
@@ -77,7 +79,8 @@ class CPUAccounts:
         """The same CPUs and what is taken of them, without the rows of nodes."""
         found = CPUAccounts(self._undo)
         found.version = self.version + 1
-        found._nodes, found._claims, found.known = self._nodes, self._claims, self.known
+        found._nodes, found.known = self._nodes, self.known
+        found._claims = self._claims.again(found._hold, found._release)
         return found
 
     def begin(self, policy: CPUPolicy) -> None:
@@ -135,17 +138,11 @@ class CPUAccounts:
 
     def take(self, claim: CPUClaim) -> None:
         """A pod has so much from now on. What it had before is given back."""
-        before = self._claims.get(claim.pod)
-        if before is not None:
-            self.give(before)
-        self._claims[claim.pod] = claim
-        self._hold(claim)
+        self._claims.take(claim)
 
     def give(self, claim: CPUClaim) -> None:
         """A pod has nothing any more."""
-        if self._claims.get(claim.pod) is claim:
-            del self._claims[claim.pod]
-            self._release(claim)
+        if self._claims.give(claim):
             self._forget(claim.node)
 
     @property
@@ -155,28 +152,34 @@ class CPUAccounts:
 
     def came(self, pod: PodKey) -> None:
         """A pod is on its node, again perhaps."""
-        claim = self._claims.get(pod)
-        if claim is not None and pod not in self._node(claim.node).owners:
-            self._hold(claim)
-            if self._undo.depth:
-                self._undo.note(lambda: self.left(pod))
+        self._claims.came(pod)
 
     def left(self, pod: PodKey) -> None:
         """A pod is not on its node, as far as is tried."""
-        claim = self._claims.get(pod)
-        if claim is not None and pod in self._node(claim.node).owners:
-            self._release(claim)
-            if self._undo.depth:
-                self._undo.note(lambda: self.came(pod))
+        self._claims.left(pod)
 
     def owners(self, node: str) -> Mapping[PodKey, CPUClaim]:
-        """Who has something of a node's CPUs and zones."""
-        known = self._nodes.get(node)
-        return {} if known is None else known.owners
+        """Who has something of a node's CPUs and zones; a reserve pod what its owners have not."""
+        return self._claims.on(node)
 
     def claim_of(self, pod: PodKey) -> CPUClaim | None:
         """What a pod has."""
-        return self._claims.get(pod)
+        return self._claims.of(pod)
+
+    def room_of(self, node: str, lender: str, *, only: bool) -> NodeRoom:
+        """What a pod finds on a node that takes out of what the pod of a UID has there: that is free for it, and comes first.
+        `only` means that CPUs come out of nothing else, where there are any.
+        """
+        kept = self._claims.kept_by(node, lender)
+        if kept is None:
+            return self.account(node).room
+        self.left(kept.pod)
+        try:
+            room = self.account(node).room
+        finally:
+            self.came(kept.pod)
+        cpus = kept.allocation.cpus
+        return replace(room, preferred=cpus, free=room.free & cpus if only and cpus else room.free)
 
     # --- as they are ------------------------------------------------------------------------------
 
@@ -193,7 +196,7 @@ class CPUAccounts:
         if known.account is None:
             rules, reserved = self.policy.rules(self.facts_of(node), known.topology)
             known.account = NodeAccount(_as_sold(known.topology), rules, reserved)
-            for claim in known.owners.values():
+            for claim in self.owners(node).values():
                 known.account.hold(claim.pod, claim.allocation, claim.exclusive)
         return known.account
 
@@ -245,15 +248,12 @@ class CPUAccounts:
 
     def _hold(self, claim: CPUClaim) -> None:
         known = self._node(claim.node)
-        known.owners[claim.pod] = claim
         if known.account is not None:
             known.account.hold(claim.pod, claim.allocation, claim.exclusive)
         self._changed(claim.node)
 
     def _release(self, claim: CPUClaim) -> None:
         known = self._node(claim.node)
-        if known.owners.pop(claim.pod, None) is None:
-            return
         if known.account is not None:
             known.account.give_back(claim.pod)
         self._changed(claim.node)
@@ -280,8 +280,21 @@ class CPUAccounts:
     def _forget(self, node: str) -> None:
         """Keep nothing of a node of which nothing is known."""
         known = self._nodes.get(node)
-        if known is not None and known.topology is None and not known.owners:
+        if known is not None and known.topology is None and not self.owners(node):
             del self._nodes[node]
+
+
+def less(claim: CPUClaim, others: Sequence[CPUClaim]) -> CPUClaim:
+    """What of a claim these have not, who take out of it."""
+    cpus = claim.allocation.cpus.difference(*(other.allocation.cpus for other in others))
+    zones = {
+        zone: {
+            name: max(0, amount - sum(other.allocation.zones.get(zone, {}).get(name, 0) for other in others))
+            for name, amount in amounts.items()
+        }
+        for zone, amounts in claim.allocation.zones.items()
+    }
+    return replace(claim, allocation=Allocation(cpus, zones))
 
 
 def _as_sold(topology: NodeCPUs) -> NodeCPUs:

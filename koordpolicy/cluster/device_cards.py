@@ -5,7 +5,8 @@ given back once. Where a pod leaves its node in a trial, what it has is free unt
 name; by row of the node table stands what is asked of all of them at once, in columns of NumPy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -15,25 +16,29 @@ from koordpolicy.algorithms.columns import Mask
 from koordpolicy.algorithms.device_columns import DeviceColumns
 from koordpolicy.algorithms.device_fragmentation import KeptFragmentation
 from koordpolicy.algorithms.device_pick import Card
+from koordpolicy.cluster.claims import ClaimLedger
 from koordpolicy.cluster.device_policy import DevicePolicy
 from koordpolicy.cluster.device_scores import DeviceScores, DevicesState, sorts_of
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.model.devices import NodeDevices
 from koordpolicy.model.pod import PodKey
-from koordpolicy.model.pod_devices import Shares
+from koordpolicy.model.pod_devices import DeviceShare, Shares
 from koordpolicy.model.protocol import GPU_MODEL, GPU_PARTITION_POLICY
+from koordpolicy.model.reading import Amounts
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceClaim:
-    """What a pod has of the devices of a node."""
+    """What a pod has of the devices of a node: a reserve pod, too, out of whose claim others take (`lender` is its UID)."""
 
     pod: PodKey
     node: str
     shares: Shares
     uid: str = ""
+    lender: str = ""
+    reserve: bool = False
 
 
 @dataclass(slots=True)
@@ -50,7 +55,6 @@ class _Node:
     devices: NodeDevices = field(default_factory=NodeDevices)
     listed: bool = False
     used: dict[tuple[str, int], dict[str, int]] = field(default_factory=dict)
-    owners: dict[PodKey, DeviceClaim] = field(default_factory=dict)
 
 
 class DeviceCards:
@@ -63,7 +67,8 @@ class DeviceCards:
         self.linked = False
         """Whether some node may deal whole cards out in partitions alone."""
         self._nodes: dict[str, _Node] = {}
-        self._claims: dict[PodKey, DeviceClaim] = {}
+        self._claims = ClaimLedger[DeviceClaim](self._undo, self._hold, self._release, less)
+        self._only: dict[str, dict[int, Amounts]] = {}
         self._rows: dict[str, int] = {}
         self._named: dict[int, str] = {}
         self._columns: dict[str, DeviceColumns] = {}
@@ -76,7 +81,8 @@ class DeviceCards:
         """The same devices and what is taken of them, without the rows of nodes."""
         found = DeviceCards(self._undo)
         found.version = self.version + 1
-        found._nodes, found._claims, found.linked = self._nodes, self._claims, self.linked
+        found._nodes, found.linked = self._nodes, self.linked
+        found._claims = self._claims.again(found._hold, found._release)
         return found
 
     def begin(self, policy: DevicePolicy) -> None:
@@ -126,18 +132,11 @@ class DeviceCards:
 
     def take(self, claim: DeviceClaim) -> None:
         """A pod has so much from now on. What it had before is given back."""
-        before = self._claims.get(claim.pod)
-        if before is not None:
-            self.give(before)
-        self._claims[claim.pod] = claim
-        self._count(claim, 1)
+        self._claims.take(claim)
 
     def give(self, claim: DeviceClaim) -> None:
         """A pod has nothing any more."""
-        if self._claims.get(claim.pod) is claim:
-            del self._claims[claim.pod]
-            if claim.pod in self._node(claim.node).owners:
-                self._count(claim, -1)
+        self._claims.give(claim)
 
     @property
     def known(self) -> bool:
@@ -151,28 +150,37 @@ class DeviceCards:
 
     def came(self, pod: PodKey) -> None:
         """A pod is on its node, again perhaps."""
-        claim = self._claims.get(pod)
-        if claim is not None and pod not in self._node(claim.node).owners:
-            self._count(claim, 1)
-            if self._undo.depth:
-                self._undo.note(lambda: self.left(pod))
+        self._claims.came(pod)
 
     def left(self, pod: PodKey) -> None:
         """A pod is not on its node, as far as is tried."""
-        claim = self._claims.get(pod)
-        if claim is not None and pod in self._node(claim.node).owners:
-            self._count(claim, -1)
-            if self._undo.depth:
-                self._undo.note(lambda: self.came(pod))
+        self._claims.left(pod)
 
     def owners(self, node: str) -> Mapping[PodKey, DeviceClaim]:
-        """Who has something of a node's devices."""
-        known = self._nodes.get(node)
-        return {} if known is None else known.owners
+        """Who has something of a node's devices; a reserve pod what its owners have not."""
+        return self._claims.on(node)
 
     def claim_of(self, pod: PodKey) -> DeviceClaim | None:
         """What a pod has."""
-        return self._claims.get(pod)
+        return self._claims.of(pod)
+
+    @contextmanager
+    def lent(self, node: str, lender: str) -> Iterator[Shares]:
+        """What the pod of a UID has on a node is free meanwhile: whoever takes out of it finds it so. Gives what that is."""
+        kept = self._claims.kept_by(node, lender)
+        if kept is None:
+            yield {}
+            return
+        self.left(kept.pod)
+        try:
+            yield kept.shares
+        finally:
+            self._only = {}
+            self.came(kept.pod)
+
+    def only(self, shares: Shares) -> None:
+        """Deal out no more than that of these types, as long as it is lent."""
+        self._only = {type: {one.minor: one.resources for one in listed} for type, listed in shares.items()}
 
     # --- as they are ------------------------------------------------------------------------------
 
@@ -238,14 +246,18 @@ class DeviceCards:
 
     def cards(self, node: str, type: str) -> list[Card]:
         """The devices of a type on a node as they are now."""
-        known = self._node(node)
+        known, only = self._node(node), self._only.get(type) if self._only else None
         found: dict[int, Card] = {}
         for one in known.devices.devices:
             if one.type != type or one.minor in found:
                 continue  # of two that cannot be told apart, the first is dealt out
+            if only is not None and one.minor not in only:
+                continue
             total = one.resources if one.healthy else {}
             used = known.used.get((type, one.minor), {})
             free = {name: max(0, number - used.get(name, 0)) for name, number in total.items()}
+            if only is not None:
+                free = {name: min(number, only[one.minor].get(name, number)) for name, number in free.items()}
             found[one.minor] = Card(one.minor, total, free, one.numa, one.pcie)
         return list(found.values())
 
@@ -292,11 +304,13 @@ class DeviceCards:
                         del used[name]
                 if not used:
                     del known.used[type, share.minor]
-        if sign > 0:
-            known.owners[claim.pod] = claim
-        else:
-            del known.owners[claim.pod]
         self._changed(claim.node)
+
+    def _hold(self, claim: DeviceClaim) -> None:
+        self._count(claim, 1)
+
+    def _release(self, claim: DeviceClaim) -> None:
+        self._count(claim, -1)
 
     def _node(self, name: str) -> _Node:
         found = self._nodes.get(name)
@@ -308,3 +322,29 @@ class DeviceCards:
         self.version += 1
         if self._columns:
             self._stale.add(node)
+
+
+def less(claim: DeviceClaim, others: Sequence[DeviceClaim]) -> DeviceClaim:
+    """What of a claim these have not, who take out of it."""
+    taken: dict[tuple[str, int], dict[str, int]] = {}
+    for other in others:
+        for type, shares in other.shares.items():
+            for share in shares:
+                of = taken.setdefault((type, share.minor), {})
+                for name, number in share.resources.items():
+                    of[name] = of.get(name, 0) + number
+    left: dict[str, tuple[DeviceShare, ...]] = {}
+    for type, shares in claim.shares.items():
+        kept = [
+            share._replace(
+                resources={
+                    name: number - taken.get((type, share.minor), {}).get(name, 0)
+                    for name, number in share.resources.items()
+                    if number > taken.get((type, share.minor), {}).get(name, 0)
+                }
+            )
+            for share in shares
+        ]
+        if found := tuple(share for share in kept if share.resources):
+            left[type] = found
+    return replace(claim, shares=left)

@@ -133,12 +133,7 @@ class PodView:
     @_Once
     def owned_cpu(self) -> int:
         """Millicores of the CPUs that it has for itself; 0 where its allocation is unreadable."""
-        if not self.pod.annotations:
-            return 0
-        try:
-            return 1000 * len(owned_cpus(self.pod.annotations))
-        except ObjectError:
-            return 0
+        return own_millicores(self.pod)
 
     @_Once
     def kind(self) -> KindKey:
@@ -187,10 +182,20 @@ class PodView:
         return any(one.running is not None for one in (*pod.containers, *pod.init_containers))
 
 
-def with_amounts(view: PodView, amounts: Amounts) -> PodView:
-    """The pod, which takes these amounts from its node."""
+def own_millicores(pod: Pod) -> int:
+    """Millicores of the CPUs that a pod has for itself, as its annotation says; 0 where that is unreadable."""
+    if not pod.annotations:
+        return 0
+    try:
+        return 1000 * len(owned_cpus(pod.annotations))
+    except ObjectError:
+        return 0
+
+
+def with_amounts(view: PodView, amounts: Amounts, owned_cpu: int) -> PodView:
+    """The pod, which takes these amounts from its node, and has so many millicores of it for itself."""
     seen = PodView.__new__(PodView)
-    seen.__dict__.update(view.__dict__, occupied=amounts, occupied_nonzero=amounts)
+    seen.__dict__.update(view.__dict__, occupied=amounts, occupied_nonzero=amounts, owned_cpu=owned_cpu)
     return seen
 
 

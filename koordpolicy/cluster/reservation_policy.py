@@ -86,6 +86,8 @@ class ReservationPolicy:
 
     def pod(self, reservation: Reservation) -> Pod:
         """The pod in whose shape it is scheduled."""
+        if reservation.of_pod:
+            return reservation.pod
         defaults = ReservePodDefaults(
             self._says("pods.priority", reservation, KOORDINATORS.priority),
             self._says("pods.schedulerName", reservation, KOORDINATORS.scheduler_name),

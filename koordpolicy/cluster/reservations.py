@@ -11,10 +11,12 @@ from typing import Final
 
 from koordpolicy.algorithms.reservation_capacity import governed, remained, sum_masked
 from koordpolicy.algorithms.reservation_match import Match, MatchRules, match
+from koordpolicy.cluster.operating_pods import operating_reservation
 from koordpolicy.cluster.owner_index import OwnerIndex
-from koordpolicy.cluster.pods import PodView, with_amounts
+from koordpolicy.cluster.pods import PodView, own_millicores, with_amounts
 from koordpolicy.cluster.reservation_policy import ATTEMPTS, ReservationPolicy
 from koordpolicy.model.pod import Pod, PodKey
+from koordpolicy.model.pod_reservations import NO_RESERVATIONS, operates_as_reservation
 from koordpolicy.model.protocol import RESERVE_POD
 from koordpolicy.model.reading import NO_TEXT, Amounts, ObjectError
 from koordpolicy.model.reservation import Reservation
@@ -37,6 +39,8 @@ class Reservations:
         """As their objects say, whatever policy says."""
         self._all: dict[str, Reservation] = {}
         self._index = OwnerIndex()
+        self._operating: dict[PodKey, str] = {}
+        """The UIDs of pods that operate as reservations."""
         self._policies: dict[bool, dict[str, int]] = {True: {}, False: {}}
         """By whether they give out what they keep by the default policy: how many there are, by node."""
         self._by_node: dict[str, dict[str, Reservation]] = {}
@@ -122,6 +126,19 @@ class Reservations:
                 del self._by_node[before.node_name]
         return True
 
+    def operate(self, pod: Pod) -> bool:
+        """A pod on its node is new or has changed, of those that operate as reservations; whether anything is another now."""
+        found = operating_reservation(pod)
+        if found is not None:
+            self._operating[pod.key] = pod.uid
+            return self.set(found)
+        return self.operates_no_more(pod.key)
+
+    def operates_no_more(self, key: PodKey) -> bool:
+        """A pod operates as a reservation no more, if it did; whether it did."""
+        uid = self._operating.pop(key, None)
+        return uid is not None and self.remove(uid)
+
     def _count(self, reservation: Reservation, number: int) -> None:
         counts, node = self._policies[gives_by_default(reservation)], reservation.node_name
         counts[node] = counts.get(node, 0) + number
@@ -152,6 +169,11 @@ class Reservations:
                 found = ""
         return found
 
+    def lender(self, view: PodView) -> Reservation | None:
+        """The reservation that a pod has taken from, and out of whose CPUs and devices it takes its own."""
+        found = self.taken_by(view)
+        return self._all.get(found) if found else None
+
     def owners(self, reservation: Reservation) -> OwnerPods:
         """Who has taken from a reservation."""
         names = governed(reservation.allocatable, reservation.allocate_policy, reservation.restricted or None)
@@ -175,11 +197,16 @@ class Reservations:
         found = {}
         for one in self._by_node.get(node, {}).values():
             view = pods.get(one.pod.key)
-            if view is not None and is_reserve_pod(view):
-                left = self.left(one)
-                if view.occupied != left:
-                    found[one.pod.key] = with_amounts(view, left)
+            if view is not None and view.pod.uid == one.uid:
+                left, owned = self.left(one), self._owned(one)
+                if view.occupied != left or view.owned_cpu != owned:
+                    found[one.pod.key] = with_amounts(view, left, owned)
         return found
+
+    def _owned(self, reservation: Reservation) -> int:
+        """Millicores of CPUs of its own that it has and its owners have not."""
+        own = own_millicores(reservation.pod)
+        return max(0, own - sum(one.owned_cpu for one in self.owners(reservation).views)) if own else 0
 
     # --- who may take -----------------------------------------------------------------------------
 
@@ -209,6 +236,17 @@ class Reservations:
             found.append((one, said))
         return found
 
+    def concerns(self, view: PodView) -> bool:
+        """Whether a change of any may mean something to a pod that waits."""
+        try:
+            return (
+                keeps_room(view)
+                or view.reservations is not NO_RESERVATIONS
+                or bool(self._index.find(view.pod))
+            )
+        except ObjectError:
+            return True
+
     def _candidates(self, view: PodView) -> Iterable[Reservation]:
         """Those that a pod can own, and the one that it has; all for one that owns none and takes from all."""
         if view.reservations.ignores:
@@ -221,6 +259,11 @@ class Reservations:
 def gives_by_default(reservation: Reservation) -> bool:
     """Whether it gives out what it keeps in the default way, which goes with no other on one node."""
     return reservation.allocate_policy == ""
+
+
+def keeps_room(view: PodView) -> bool:
+    """Whether a pod keeps its room for others, or will: the shape of a reservation, or one that operates as such."""
+    return is_reserve_pod(view) or operates_as_reservation(view.pod.labels)
 
 
 def is_reserve_pod(view: PodView) -> bool:

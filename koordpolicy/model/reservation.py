@@ -121,7 +121,7 @@ class Reservation:
 
     `held_back` is what stays inside it for nobody, `restricted` the resources that its options name (None without any), `order` 0
     where it has none. `unusable` says what of it cannot be read though the rest can: nobody may take from it.
-    `pod` is its reserve pod, `open` what its template leaves open of that; `raw_status` the status as read, for whoever writes it anew.
+    `pod` is its reserve pod, `open` what its template leaves open of that, `of_pod` whether it is a pod that nodes run; `raw_status` the status as read, for whoever writes it anew.
     """
 
     name: str
@@ -152,6 +152,7 @@ class Reservation:
     resource_version: str = field(default="", compare=False)
     pod: Pod = field(default_factory=lambda: Pod(""))
     open: frozenset[str] = frozenset()
+    of_pod: bool = False
     raw_status: Json = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -197,7 +197,13 @@ async def apply(
         elif isinstance(planned, Binding):
             if planned.reservation:
                 await make_available(
-                    cluster, planned.reservation, planned.uid, planned.node, planned.now, attempts
+                    cluster,
+                    planned.reservation,
+                    planned.uid,
+                    planned.node,
+                    planned.now,
+                    attempts,
+                    planned.annotations,
                 )
             else:
                 await cluster.bind(

@@ -72,7 +72,7 @@ class Hints:
     """The hints of a profile about pods that wait. `company` gives the pods without a node that go with one or not at all."""
 
     __slots__ = (
-        "_cache", "_company", "_fixed", "_known", "_post_filters", "_profile", "_reads", "_records", "_room",
+        "_cache", "_company", "_fixed", "_known", "_of_ways", "_post_filters", "_profile", "_reads", "_records", "_room",
     )  # fmt: skip
 
     def __init__(
@@ -89,6 +89,9 @@ class Hints:
         self._post_filters = post_filters
         self._records = records
         self._room = next((step for step in profile.filters if _counts_room(step)), None)
+        ways = any(step.plugin is not None and step.plugin.makes_way is not None for step in profile.filters)
+        self._of_ways = frozenset({Event.RESERVATION_CHANGED}) if ways else frozenset[Event]()
+        """What has others make way for a pod, whoever refuses it as long as they are in its way."""
         self._fixed = tuple(step for step in profile.filters if _is_fixed(step))
         self._reads: dict[frozenset[str], frozenset[str] | None] = {}
         self._known: dict[PodKey, _Hindered] = {}
@@ -99,6 +102,7 @@ class Hints:
         found = frozenset({Event.NODE_ADDED}).union(
             *(step.helped_by for step in self._profile.filters if step.name in refusing)
         )
+        found |= self._of_ways
         # Where no pod's end would help, nobody is made to go.
         return found | self._post_filters.helped_by if Event.POD_GONE in found else found
 
@@ -121,7 +125,11 @@ class Hints:
         if len(self._known) > 2 * len(pods) + _GONE:
             self._known = {key: one for key, one in self._known.items() if key in pods}
 
+        reservations = self._cache.state.reservations if event is Event.RESERVATION_CHANGED else None
+
         def helps(key: PodKey) -> bool:
+            if reservations is not None and not reservations.concerns(pods[key]):
+                return False
             decision = last.get(key)
             if decision is None or decision.problem or decision.ahead:
                 return True  # of another profile than this one nothing is known

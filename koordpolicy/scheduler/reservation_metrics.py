@@ -40,6 +40,8 @@ class ReservationMetrics:
         for at, one in enumerate(book.all):
             if at % _AT_ONCE == _AT_ONCE - 1:
                 await asyncio.sleep(0)
+            if one.of_pod:
+                continue
             phases += phase_rows(one)
             resources += resource_rows(one)
         self._phases.rows, self._resources.rows = phases, resources

@@ -1,6 +1,6 @@
 """The status of Reservations, as scheduling changes it: available on a node, or why on none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from koordpolicy.algorithms.pod_request import effective_requests
@@ -19,6 +19,7 @@ from koordpolicy.model.protocol import (
     RESERVE_POD_RESERVATION,
 )
 from koordpolicy.model.quantity import amount_text
+from koordpolicy.model.reading import NO_TEXT
 from koordpolicy.model.reservation import Reservation, read_reservation
 from koordpolicy.model.time import time_text
 
@@ -39,10 +40,40 @@ def reservation_reference(reservation: Reservation) -> Object:
     return {"apiVersion": RESERVATIONS.api_version, "kind": RESERVATIONS.kind, "metadata": metadata}
 
 
-async def make_available(
-    cluster: Cluster, name: str, uid: str, node: str, now: int, attempts: int = ATTEMPTS
+async def annotate(
+    cluster: Cluster, name: str, uid: str, annotations: Mapping[str, str], attempts: int = ATTEMPTS
 ) -> None:
-    """Say that a Reservation keeps its room on a node. Raises KubeError; Conflict for one that is another or has ended."""
+    """Write annotations on a Reservation, if they are not there. Raises KubeError; Conflict for one that is another."""
+    for attempt in range(attempts):
+        found = read_reservation(await cluster.get(RESERVATIONS, name))
+        if uid and found.uid != uid:
+            raise Conflict(f"reservation {name} is another one by now")
+        if all(found.annotations.get(key) == value for key, value in annotations.items()):
+            return
+        metadata = {"resourceVersion": found.resource_version, "annotations": dict(annotations)}
+        try:
+            await cluster.patch(RESERVATIONS, name, MergePatch({"metadata": metadata}))
+        except Conflict:
+            if attempt + 1 == attempts:
+                raise
+        else:
+            return
+
+
+async def make_available(
+    cluster: Cluster,
+    name: str,
+    uid: str,
+    node: str,
+    now: int,
+    attempts: int = ATTEMPTS,
+    annotations: Mapping[str, str] = NO_TEXT,
+) -> None:
+    """Say that a Reservation keeps its room on a node, and before that, in annotations, which CPUs and devices. Raises KubeError;
+    Conflict for one that is another or has ended.
+    """
+    if annotations:
+        await annotate(cluster, name, uid, annotations, attempts)
 
     def status(found: Reservation) -> Status | None:
         if found.over:

@@ -1,9 +1,9 @@
 """The upkeep of Reservations: who has taken from each, and their end. Written by the scheduler that leads."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import Final
 
 from koordpolicy.algorithms.reservation_capacity import sum_masked
@@ -13,12 +13,14 @@ from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.reservations import Reservations
 from koordpolicy.kube import Cluster, Conflict, KubeError, NotFound, Preconditions, StrategicPatch
 from koordpolicy.kube.resources import PODS, RESERVATIONS
+from koordpolicy.model.pod import Pod
 from koordpolicy.model.pod_reservations import allocated_uid
 from koordpolicy.model.protocol import (
     CONDITION_RESERVATION_READY,
     REASON_EXPIRED,
     REASON_SUCCEEDED,
     RESERVATION_ALLOCATED,
+    RESERVATION_CURRENT_OWNER,
     RESERVATION_FAILED,
     RESERVATION_SUCCEEDED,
 )
@@ -75,8 +77,12 @@ class ReservationUpkeep:
 
     async def look(self) -> int:
         """Write what differs; how many were written."""
-        return await self._at_a_time(
-            [one for one in self._reservations.said if self.status_of(one) is not None], self._written
+        said = self._reservations.said
+        written = await self._at_a_time(
+            [one for one in said if not one.of_pod and self.status_of(one) is not None], self._written
+        )
+        return written + await self._at_a_time(
+            [one for one in said if one.of_pod and self.owner_text(one)], self._owner_written
         )
 
     async def remove_once(self) -> int:
@@ -116,26 +122,42 @@ class ReservationUpkeep:
                 self._tell(one, condition["reason"], condition["message"] or _ENDED[condition["reason"]])
         return True
 
+    def owner_text(self, reservation: Reservation) -> str:
+        """What is to stand on a pod that operates as a reservation of who has taken from it; empty where it stands there, and
+        where nobody has.
+        """
+        owners, _ = self._taken(reservation)
+        if not owners:
+            return ""
+        said = {"namespace": owners[0].namespace, "name": owners[0].name, "uid": owners[0].uid}
+        found = json.dumps(said, separators=(",", ":"))
+        return "" if reservation.annotations.get(RESERVATION_CURRENT_OWNER) == found else found
+
+    async def _owner_written(self, one: Reservation) -> bool:
+        return await self._annotated(one.pod, RESERVATION_CURRENT_OWNER, self.owner_text(one))
+
     async def _removed(self, one: Reservation) -> bool:
         policy = self._reservations.policy
         if policy is not None and policy.removal(one).clears_pods:
             for view in [*self._cache().pods_on(one.node_name).values()]:
                 if _uid(view) == one.uid:
-                    await self._cleared(view)
+                    await self._annotated(view.pod, RESERVATION_ALLOCATED, None)
         try:
             await self._cluster.delete(RESERVATIONS, one.name, preconditions=Preconditions(uid=one.uid))
         except (NotFound, Conflict):
             return False  # what we know is old
         return True
 
-    async def _cleared(self, view: PodView) -> None:
-        """A pod says no more what it had of one. The annotation goes with its status: pods themselves are not written."""
-        pod = view.pod
-        body = {"metadata": {"uid": pod.uid, "annotations": {RESERVATION_ALLOCATED: None}}}
-        with suppress(NotFound, Conflict):
+    async def _annotated(self, pod: Pod, key: str, value: str | None) -> bool:
+        """Write an annotation of a pod, or take it away (None), with its status: pods themselves are not written."""
+        body = {"metadata": {"uid": pod.uid, "annotations": {key: value}}}
+        try:
             await self._cluster.patch(
                 PODS, pod.name, StrategicPatch(body), namespace=pod.namespace, subresource="status"
             )
+        except (NotFound, Conflict):
+            return False
+        return True
 
     async def _at_a_time(
         self, found: Sequence[Reservation], write: Callable[[Reservation], Awaitable[bool]]

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.events import Event
-from koordpolicy.cluster.pods import PodView, scheduler_of, takes_less
+from koordpolicy.cluster.pods import PodView, scheduler_of
 from koordpolicy.cluster.state import ClusterState
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.graph import RuleGraph
@@ -28,6 +28,7 @@ from koordpolicy.language.facts import Component
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey
+from koordpolicy.model.protocol import OPERATING_MODE
 from koordpolicy.model.reservation import schedulable
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.binding_cycle import BindingCycles, BindingSite
@@ -41,6 +42,7 @@ from koordpolicy.scheduler.job_room import JobsRoom
 from koordpolicy.scheduler.ledger import Ledger, Stage
 from koordpolicy.scheduler.passed_over import passed_over
 from koordpolicy.scheduler.plugins.gang.gangs import Gangs
+from koordpolicy.scheduler.pod_events import events_of
 from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.scheduler.select_host import Draw, HostSelection, first_of
 from koordpolicy.scheduler.waitlist import Waitlist
@@ -237,7 +239,7 @@ class Scheduler:
                 self.cache.state.quotas.heard(now)
                 self._waitlist.enter(now)
         for one in self.cache.state.reservations.said:
-            if schedulable(one):
+            if not one.of_pod and schedulable(one):
                 with passed_over("reservation", one.name):
                     self.set_pod(self.cache.state.reservations.pod(one))
 
@@ -311,17 +313,16 @@ class Scheduler:
                 known = account = None
             view = bound or self.framework.view(pod)
             self._came(view, pod.node_name)
+            operates = OPERATING_MODE in pod.labels and self.cache.state.reservations.operate(pod)
             self.cache.place(view, pod.node_name, self._clock())
             self.ledger.confirm(key, view)
             self.cache.state.quotas.came(view)
             if known is None:
                 self._binding.adopt(view, pod.node_name)
-            if known is None:
-                self._happened(Event.POD_PLACED, pod.node_name)
-            elif known.pod.labels != pod.labels or known.pod.terminating != pod.terminating:
-                self._happened(Event.POD_CHANGED, pod.node_name)
-            if known is not None and takes_less(view, known):
-                self._happened(Event.POD_GONE, pod.node_name)
+            if operates:
+                self._happened(Event.RESERVATION_CHANGED)
+            for event in events_of(known, view):
+                self._happened(event, pod.node_name)
         elif (found := self.ledger.assumed(key)) is not None and not (
             pod.terminating and found.stage == Stage.WAITING
         ):
@@ -367,6 +368,7 @@ class Scheduler:
         self._went(key)
         self.cache.state.quotas.gone(key)
         if node is not None:
+            self.cache.state.reservations.operates_no_more(key)
             self.cache.displace(key)
             self._happened(Event.POD_GONE, node)
             if self._binding.jobs.present:

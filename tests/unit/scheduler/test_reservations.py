@@ -19,9 +19,10 @@ from koordpolicy.cluster.owner_index import OwnerIndex
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import PODS, RESERVATIONS
 from koordpolicy.model.pod import read_pod
-from koordpolicy.model.protocol import RESERVATION_ALLOCATED
+from koordpolicy.model.pod_devices import shares_text
+from koordpolicy.model.protocol import DEVICE_ALLOCATED, RESERVATION_ALLOCATED
 from koordpolicy.model.reservation import read_reservation
-from koordpolicy.scheduler.binder import Binding
+from koordpolicy.scheduler.binder import Binding, Prebind
 from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.driver import Driver
 from koordpolicy.scheduler.plugins.reservation.room import NO_MATCH
@@ -105,9 +106,17 @@ class Reserved(World):
             found[name.removeprefix("uid-")] = decision
             if not decision.placed or not writes:
                 continue
+            devices = {}
+            if isinstance(plan, Prebind):
+                claim = self.scheduler.cache.state.cards.claim_of(decision.pod)
+                if claim is not None and not claim.reserve:
+                    devices = {DEVICE_ALLOCATED: shares_text(claim.shares)}
+                plan = plan.then
+                self.scheduler.written(decision)
             assert isinstance(plan, Binding)
             if plan.reservation:
                 obj = copy.deepcopy(self.objects[plan.reservation])
+                obj["metadata"].setdefault("annotations", {}).update(plan.annotations)
                 template = obj["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
                 obj["status"] = {"phase": "Available", "nodeName": decision.node, "allocatable": template}
                 self.reserve(obj)
@@ -115,7 +124,7 @@ class Reserved(World):
                 pod = copy.deepcopy(self.pods[name])
                 pod["spec"]["nodeName"] = decision.node
                 pod["status"]["phase"] = "Running"
-                pod["metadata"]["annotations"].update(plan.annotations or {})
+                pod["metadata"]["annotations"].update({**devices, **plan.annotations})
                 self.pods[name] = pod
                 self.show(name)
         return found

@@ -11,7 +11,15 @@ from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.state import ClusterState
 from koordpolicy.graph import RuleGraph
 from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE, Plugin
-from koordpolicy.scheduler.plugins.devices.claim import adopt, concerned, give_back, take, take_again, write
+from koordpolicy.scheduler.plugins.devices.claim import (
+    adopt,
+    concerned,
+    give_back,
+    said_with_binding,
+    take,
+    take_again,
+    write,
+)
 from koordpolicy.scheduler.plugins.devices.filters import (
     devices_advice,
     devices_free,
@@ -40,5 +48,6 @@ DEVICE_SHARE: Final = Plugin(
     redo=take_again,
     adopt=adopt,
     prebind=write,
+    annotates=said_with_binding,
     advice=devices_advice,
 )

@@ -1,14 +1,18 @@
 """What a pod takes of its node's devices: from the choice of the node on, and again after a restart."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from koordpolicy.algorithms.device_need import DeviceRequestError
 from koordpolicy.algorithms.device_pick import Unpicked
 from koordpolicy.cluster.device_cards import DeviceCards, DeviceClaim
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.reservations import is_reserve_pod
 from koordpolicy.kube import StrategicPatch
 from koordpolicy.kube.resources import PODS
 from koordpolicy.model.pod_devices import read_shares, read_wishes, shares_text
-from koordpolicy.model.protocol import DEVICE_ALLOCATED
+from koordpolicy.model.protocol import ALLOCATE_RESTRICTED, DEVICE_ALLOCATED
 from koordpolicy.scheduler.plugins.base import Host, Port, Refusal, Sleep, request_of
 from koordpolicy.scheduler.plugins.devices.allocation import allocate
 from koordpolicy.scheduler.plugins.devices.filters import asks_for_devices
@@ -31,10 +35,25 @@ def take(host: Host, pod: PodView, nodes: NodeView, _parameters: Parameters) -> 
         needs = cards.policy.needs(request_of(pod))
         if not needs:
             return None
-        shares = allocate(cards, node, pod, needs, read_wishes(pod.pod.annotations), _spare_cpu(cards, nodes))
+        lender = nodes.state.reservations.lender(pod)
+        uid = "" if lender is None else lender.uid
+        wishes, spare = read_wishes(pod.pod.annotations), _spare_cpu(cards, nodes)
+        with cards.lent(node, uid) as kept:
+            shares = None
+            if lender is not None and kept:
+                # Out of what is kept for it, before anything else.
+                cards.only(kept)
+                try:
+                    shares = allocate(cards, node, pod, needs, wishes, spare)
+                except Unpicked:
+                    if lender.allocate_policy == ALLOCATE_RESTRICTED:
+                        raise
+                cards.only({})
+            if shares is None:
+                shares = allocate(cards, node, pod, needs, wishes, spare)
     except (DeviceRequestError, Unpicked) as why:
         return Refusal(str(why))
-    claim = DeviceClaim(pod.pod.key, node, shares, pod.pod.uid)
+    claim = DeviceClaim(pod.pod.key, node, shares, pod.pod.uid, uid, is_reserve_pod(pod))
     cards.take(claim)
     return claim
 
@@ -59,13 +78,21 @@ def adopt(host: Host, pod: PodView, node: str) -> DeviceClaim | None:
     shares = read_shares(pod.pod.annotations)
     if not shares:
         return None
-    claim = DeviceClaim(pod.pod.key, node, shares, pod.pod.uid)
+    lender = host.cluster.reservations.taken_by(pod)
+    claim = DeviceClaim(pod.pod.key, node, shares, pod.pod.uid, lender, is_reserve_pod(pod))
     host.cluster.cards.take(claim)
     return claim
 
 
+def said_with_binding(claim: Any) -> Mapping[str, str]:
+    """What is written of a reserve pod's devices on its Reservation, as it gets its node."""
+    return {DEVICE_ALLOCATED: shares_text(claim.shares)} if claim.reserve else {}
+
+
 async def write(_host: Host, claim: DeviceClaim, cluster: Port, _sleep: Sleep) -> None:
     """Write what a pod has into its annotation, before it is bound. Raises KubeError."""
+    if claim.reserve:
+        return  # no such pod is there to be written
     metadata = {"uid": claim.uid, "annotations": {DEVICE_ALLOCATED: shares_text(claim.shares)}}
     if not claim.uid:
         del metadata["uid"]

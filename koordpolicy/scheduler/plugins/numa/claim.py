@@ -12,7 +12,7 @@ from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.cpu_topology import allocation_text, read_allocation, read_resource_spec
-from koordpolicy.model.protocol import QOS_CLASS, RESOURCE_SPEC, RESOURCE_STATUS
+from koordpolicy.model.protocol import ALLOCATE_RESTRICTED, QOS_CLASS, RESOURCE_SPEC, RESOURCE_STATUS
 from koordpolicy.model.reading import ObjectError, embedded_object
 from koordpolicy.scheduler.plugins.base import Host, Refusal, request_of
 from koordpolicy.scheduler.plugins.numa.filters import needs_of
@@ -39,7 +39,12 @@ def take(host: Host, pod: PodView, nodes: NodeView, _parameters: Parameters) -> 
         needs = needs_of(pod, cpus)
         if needs is None or cpus.policy is None:
             return None
-        room = cpus.account(node).room
+        lender = nodes.state.reservations.lender(pod)
+        room = (
+            cpus.account(node).room
+            if lender is None
+            else cpus.room_of(node, lender.uid, only=lender.allocate_policy == ALLOCATE_RESTRICTED)
+        )
         terms = terms_of(needs, room.rules)
         if not (terms.bound or terms.numa):
             return None
@@ -49,7 +54,8 @@ def take(host: Host, pod: PodView, nodes: NodeView, _parameters: Parameters) -> 
     if not allocation:
         return None
     spec = _spec(pod, needs, terms) if terms.bound else ""
-    claim = CPUClaim(pod.pod.key, node, allocation, needs.exclusive, spec, pod.pod.labels.get(QOS_CLASS, ""))
+    of, uid = pod.pod.labels.get(QOS_CLASS, ""), "" if lender is None else lender.uid
+    claim = CPUClaim(pod.pod.key, node, allocation, needs.exclusive, spec, of, pod.pod.uid, uid)
     cpus.take(claim)
     return claim
 
@@ -75,7 +81,8 @@ def adopt(host: Host, pod: PodView, node: str) -> CPUClaim | None:
             exclusive = cpus.policy.needs(pod, request_of(pod)).exclusive
         except (ObjectError, CelError):
             exclusive = CPUExclusive.NONE  # it has its CPUs all the same
-    claim = CPUClaim(pod.pod.key, node, allocation, exclusive, "", pod.pod.labels.get(QOS_CLASS, ""))
+    of, lender = pod.pod.labels.get(QOS_CLASS, ""), host.cluster.reservations.taken_by(pod)
+    claim = CPUClaim(pod.pod.key, node, allocation, exclusive, "", of, pod.pod.uid, lender)
     cpus.take(claim)
     return claim
 

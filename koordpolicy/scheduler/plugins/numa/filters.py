@@ -19,7 +19,7 @@ from koordpolicy.cluster.cpu_accounts import CPUAccounts
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.state import ClusterState
-from koordpolicy.model.protocol import CPU, RESERVE_POD
+from koordpolicy.model.protocol import CPU
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.scheduler.plugins.base import Said, request_of
 from koordpolicy.scheduler.plugins.parameters import Parameters, text, weights
@@ -33,8 +33,6 @@ def needs_of(pod: PodView, cpus: CPUAccounts) -> PodNeeds | None:
     """What a pod wants of CPUs and zones; None where that concerns no node. Raises ObjectError, CelError."""
     if not cpus.known or cpus.policy is None:
         return None  # asked several times of every pod
-    if pod.pod.annotations and RESERVE_POD in pod.pod.annotations:
-        return None
     needs = cpus.policy.needs(pod, request_of(pod))
     if needs.binds or needs.numa or cpus.any_rules:
         return needs

@@ -15,12 +15,12 @@ from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.reservation_policy import ReservationPolicy
-from koordpolicy.cluster.reservations import is_reserve_pod
+from koordpolicy.cluster.reservations import is_reserve_pod, keeps_room
 from koordpolicy.cluster.state import ClusterState
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.pod_reservations import NO_RESERVATIONS
-from koordpolicy.model.protocol import RESERVATION_ALLOCATED, RESERVE_POD_NODE
+from koordpolicy.model.protocol import ALLOCATE_ALIGNED, RESERVATION_ALLOCATED, RESERVE_POD_NODE
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.reservation import Reservation
 from koordpolicy.scheduler.plugins.base import (
@@ -82,7 +82,7 @@ def _says(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
     reservations = state.reservations
     if not reservations.available and not pod.pod.annotations:
         return None  # as of nearly all, in one look
-    if is_reserve_pod(pod):
+    if keeps_room(pod):
         return (
             "reserve",
             pod.pod.annotations.get(RESERVE_POD_NODE, ""),
@@ -111,7 +111,7 @@ def _ignored(parameters: Parameters) -> Ignored:
 
 def make_way(pod: PodView, state: ClusterState, said: Said) -> Mapping[str, Sequence[PodKey]]:
     """The reserve pods of the reservations that a pod may take from."""
-    if is_reserve_pod(pod):
+    if keeps_room(pod):
         return {}
     return {
         node: [one.pod.key for one in found if state.reservations.holds(one)]
@@ -121,7 +121,7 @@ def make_way(pod: PodView, state: ClusterState, said: Said) -> Mapping[str, Sequ
 
 def enough(pod: PodView, nodes: NodeView, parameters: Parameters) -> Verdicts:
     """Nodes without enough of what the pod may take from; all others, for a pod that has to take from one."""
-    if is_reserve_pod(pod):
+    if keeps_room(pod):
         return _of_reserve_pod(pod, nodes)
     state = nodes.state
     matching, required = _matching(pod, state, parameters), pod.reservations.affinity is not None
@@ -163,13 +163,15 @@ def _of_reserve_pod(pod: PodView, nodes: NodeView) -> Verdicts:
 
 
 def _policy(state: ClusterState, pod: PodView) -> str:
+    if not is_reserve_pod(pod):
+        return ALLOCATE_ALIGNED
     found = state.reservations.get(pod.pod.uid)
     return "" if found is None else found.allocate_policy
 
 
 def score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scores | None:
     """How good what the pod would take from is for it; the node whose reservation has the smallest order before all."""
-    if is_reserve_pod(pod):
+    if keeps_room(pod):
         return None
     state, scores = nodes.state, np.zeros(nodes.count, np.int64)
     first: tuple[int, int] | None = None
@@ -196,7 +198,7 @@ def reserve(
 ) -> ReservationClaim | Refusal | None:
     """Take from one of the reservations on the node, the first as policy orders them."""
     wants, state = pod.reservations, nodes.state
-    if is_reserve_pod(pod) or wants.ignores:
+    if keeps_room(pod) or wants.ignores:
         return None
     if wants is NO_RESERVATIONS and not state.reservations.available:
         return None

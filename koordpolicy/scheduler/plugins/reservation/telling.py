@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from koordpolicy.algorithms.reservation_match import Match
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.cluster.reservations import Reservations, is_reserve_pod
+from koordpolicy.cluster.reservations import Reservations, keeps_room
 from koordpolicy.scheduler.plugins.base import request_of
 
 _WORDS: Final[Mapping[Match, str]] = MappingProxyType(
@@ -36,7 +36,7 @@ class ToldReservation(NamedTuple):
 
 def told(view: PodView, reservations: Reservations, *, checks_taints: bool) -> tuple[ToldReservation, ...]:
     """Those whose owner a pod is, by name. Raises ObjectError for what the pod says that cannot be read."""
-    if is_reserve_pod(view) or not reservations.available:
+    if keeps_room(view) or not reservations.available:
         return ()
     has = reservations.taken_by(view)
     found = [
