@@ -18,7 +18,7 @@ from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.decision import NO_CLAIMS, PodDecision, Refusals
 from koordpolicy.scheduler.framework import Framework
 from koordpolicy.scheduler.ledger import Account, Claim, Ledger, Stage
-from koordpolicy.scheduler.reservations import Reservations, claims_of
+from koordpolicy.scheduler.plugin_states import PluginStates, claims_of
 from koordpolicy.scheduler.waitlist import Waitlist
 
 LOG: Final = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class BindingCycles:
         self._ledger = ledger
         self._waitlist = waitlist
         self._site = site
-        self._reservations = Reservations(
+        self._plugins = PluginStates(
             ledger, lambda: self._framework, site.clock, self._reconsider, self._release, waitlist.has_turn
         )
         self._asked_again: dict[PodKey, set[str]] = {}
@@ -60,20 +60,20 @@ class BindingCycles:
         """Hears when a pod may be due for a reason other than an event."""
         self.on_gated: Callable[[PodKey], None] = lambda _key: None
         """Hears of a pod that is kept before a gate, for a reason that may be another one some time later."""
-        self.jobs: Final = self._reservations.jobs
+        self.jobs: Final = self._plugins.jobs
         """The plugins that look after pods that go together."""
 
     def begin(self, framework: Framework) -> None:
         """Go on by a profile from now on; who waits for a permit is asked about again."""
         self._framework = framework
         self.go_along(None)
-        self._reservations.begin(framework)
+        self._plugins.begin(framework)
         self._reconsider((), ())
 
     def go_along(self, framework: Framework | None) -> None:
         """Let another profile, beside the one that decides, place the pods that its decisions are about; None for no more."""
         self._ahead = framework
-        self._reservations.go_along(None if framework is None else framework.profile)
+        self._plugins.go_along(None if framework is None else framework.profile)
 
     def _by(self, decision: PodDecision) -> Framework:
         return self._ahead if decision.ahead and self._ahead is not None else self._framework
@@ -84,10 +84,10 @@ class BindingCycles:
         """Whether a pod is to stay out of the queue; it is told why, if that is new. `again`: it has been in it."""
         key = view.pod.key
         before = self._gated.pop(key, None) if self._gated else None
-        if not self._reservations.gates(view, again=again):
+        if not self._plugins.gates(view, again=again):
             return False
         try:
-            refused = self._reservations.gate(view, again=again)
+            refused = self._plugins.gate(view, again=again)
         except CycleProblem:
             return False  # the attempt will say what is wrong
         if refused is None:
@@ -132,15 +132,15 @@ class BindingCycles:
         """
         account = self._ledger.open(cycle.view, decision.node)
         refused, until = None, None
-        if parts := self._reservations.concerned(cycle):
-            refused = self._reservations.reserve(cycle, self._framework.cache.table, account, parts)
+        if parts := self._plugins.concerned(cycle):
+            refused = self._plugins.reserve(cycle, self._framework.cache.table, account, parts)
         if refused is None:
             if account.claims:
                 decision = replace(decision, claims=claims_of(account))
             self._ledger.decided(account, decision)
             self._place(account)
             if parts:
-                refused, until, _ = self._reservations.permit(cycle, account, parts)
+                refused, until, _ = self._plugins.permit(cycle, account, parts)
         if refused is not None:
             return self._refuse(account, decision, refused)
         self._waitlist.leave(decision.pod, keeping_attempts=until is not None)
@@ -196,12 +196,12 @@ class BindingCycles:
 
     def adopt(self, view: PodView, node: str) -> None:
         """Plugins take what a pod that is on its node holds there."""
-        if not self._reservations.adopts:
+        if not self._plugins.adopts:
             return
         key = view.pod.key
         account = self._ledger.get(key) or self._ledger.open(view, node, Stage.CONFIRMED)
         try:
-            self._reservations.adopt(account)
+            self._plugins.adopt(account)
         except Exception:
             LOG.exception("what pod %s holds is not known: internal error, please report", "/".join(key))
         if not account.claims:
@@ -221,9 +221,9 @@ class BindingCycles:
         """Something happened that may let a pod go that waits for a permit, or before a gate."""
         if event is Event.POD_GROUP_CHANGED and self.jobs.present:
             self.jobs.heard()
-        if self._gated and event in self._reservations.gate_events:
+        if self._gated and event in self._plugins.gate_events:
             self._try_gates((), ())
-        if self._ledger.waiting and event in self._reservations.events:
+        if self._ledger.waiting and event in self._plugins.events:
             for key, account in self._ledger.waiting.items():
                 self._asked_again.setdefault(key, set()).update(account.permits)
 
@@ -232,7 +232,7 @@ class BindingCycles:
 
         Where many are to be asked about, one call asks about some, and `next_time` says that there are more.
         """
-        while self._reservations.settle() and not self._ended and self._waitlist.idle:
+        while self._plugins.settle() and not self._ended and self._waitlist.idle:
             pass  # nobody is kept from a decision
         if self._ledger.timed and not self._ended:
             self._expire()
@@ -265,7 +265,7 @@ class BindingCycles:
 
     def status(self) -> dict[str, Any]:
         """What is shown of the plugins' states, by filter."""
-        return self._reservations.status()
+        return self._plugins.status()
 
     # --- inner workings -------------------------------------------------------------------------
 
@@ -301,7 +301,7 @@ class BindingCycles:
             view = account.view
             try:
                 cycle = self._by(account.decision).cycle(view)
-                refused, until, unheard = self._reservations.permit_again(cycle, account, names)
+                refused, until, unheard = self._plugins.permit_again(cycle, account, names)
                 if refused is not None:
                     self._end_wait(account, account.decision, refused, unheard=unheard)
                 elif until is None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.scheduler.ledger import Claim, Stage
+from koordpolicy.scheduler.plugin_states import PluginStates
 from koordpolicy.scheduler.plugins.base import Host, Plugin
-from koordpolicy.scheduler.reservations import Reservations
 from tests.unit.scheduler.test_plugins_with_state import GRAPH, Licensed
 from tests.unit.scheduler.test_volumes import claim, hear, storage_class, using, volume
 from tests.unit.scheduler.world import START, pod
@@ -70,11 +70,11 @@ class Books:
             hear(world, one)
         for at in range(3):
             hear(world, volume(f"v{at}"))
-        self.reservations = Reservations(
+        self.plugins = PluginStates(
             scheduler.ledger, lambda: scheduler.framework, lambda: START, lambda *_: None, lambda *_: None,
             lambda _key: False,
         )  # fmt: skip
-        self.reservations.begin(scheduler.framework)
+        self.plugins.begin(scheduler.framework)
         self._states = world.states
 
     @property
@@ -128,16 +128,16 @@ class Books:
         self.ledger.give_up(KEYS[at])
         account = self.ledger.open(view, node, Stage.RESERVED if what == "reserve" else Stage.CONFIRMED)
         if what == "reserve":
-            refused = self.reservations.reserve(
+            refused = self.plugins.reserve(
                 cycle := self.scheduler.framework.cycle(view),
                 self.cache.table,
                 account,
-                self.reservations.concerned(cycle),
+                self.plugins.concerned(cycle),
             )
             assert refused is None
             self.ledger.claim(account, Claim("", at, self._displace, logged=True))
         else:
-            self.reservations.adopt(account)
+            self.plugins.adopt(account)
         self.cache.place(view, node, START)
 
     def _displace(self, at: int) -> None:

@@ -44,51 +44,51 @@ class PermitAnswer(NamedTuple):
 class PluginHost:
     """What the state of one plugin knows of its scheduler."""
 
-    __slots__ = ("_plugin", "_reservations")
+    __slots__ = ("_plugin", "_states")
 
-    def __init__(self, reservations: "Reservations", plugin: Plugin) -> None:
-        self._reservations = reservations
+    def __init__(self, states: "PluginStates", plugin: Plugin) -> None:
+        self._states = states
         self._plugin = plugin
 
     @property
     def cluster(self) -> ClusterState:
         """What there is in the cluster beside nodes, as it is now."""
-        return self._reservations.cluster
+        return self._states.cluster
 
     @property
     def graph(self) -> RuleGraph:
         """What policy says now."""
-        return self._reservations.graph
+        return self._states.graph
 
     @property
     def cache(self) -> ClusterCache:
         """The nodes with the pods on them; changed in trials alone."""
-        return self._reservations.framework().cache
+        return self._states.framework().cache
 
     def filters(self, view: PodView, /) -> CycleFilters:
         """The filters as they are asked about a pod now."""
-        return self._reservations.framework().filters(view)
+        return self._states.framework().filters(view)
 
     def now(self) -> int:
         """The time in nanoseconds since 1970."""
-        return self._reservations.clock()
+        return self._states.clock()
 
     @property
     def promises(self) -> Ledger:
         """Who waits for which node."""
-        return self._reservations.ledger
+        return self._states.ledger
 
     def release(self, *pods: PodKey) -> None:
         """No node is promised to these pods any more."""
-        self._reservations.release(pods)
+        self._states.release(pods)
 
     def has_turn(self, pod: PodKey) -> bool:
         """Whether a pod is to be tried yet, at once or after its back-off, whatever happens."""
-        return self._reservations.has_turn(pod)
+        return self._states.has_turn(pod)
 
     def reconsider(self, *pods: PodKey) -> None:
         """Ask again about these pods (none named: all) that the plugin lets wait, or that it refused."""
-        self._reservations.reconsider(self._reservations.names(self._plugin), pods)
+        self._states.reconsider(self._states.names(self._plugin), pods)
 
 
 class Part(NamedTuple):
@@ -121,7 +121,7 @@ class _Asked:
         )
 
 
-class Reservations:
+class PluginStates:
     """The plugins of one scheduler that reserve or permit, with their states."""
 
     def __init__(
@@ -133,7 +133,7 @@ class Reservations:
         release: Callable[[Sequence[PodKey]], None],
         has_turn: Callable[[PodKey], bool],
     ) -> None:
-        self.ledger = self._ledger = ledger
+        self.ledger = ledger
         self.release = release
         self.has_turn = has_turn
         self.framework = framework
@@ -267,7 +267,7 @@ class Reservations:
             if isinstance(found, Refusal):
                 return Refusals(step.name, found.reason, 1)
             if found is not None:
-                self._ledger.claim(account, _claim(step.name, plugin, state, found))
+                self.ledger.claim(account, _claim(step.name, plugin, state, found))
         return None
 
     def adopt(self, account: Account) -> None:
@@ -278,7 +278,7 @@ class Reservations:
                 assert plugin.adopt is not None
                 found = plugin.adopt(state, view, account.node)
                 if found is not None:
-                    self._ledger.claim(account, _claim(step.name, plugin, state, found))
+                    self.ledger.claim(account, _claim(step.name, plugin, state, found))
 
     @property
     def adopts(self) -> bool:
@@ -300,13 +300,13 @@ class Reservations:
             if isinstance(said, Refusal):
                 return PermitAnswer(Refusals(step.name, said.reason, 1), unheard=said.unheard)
             if isinstance(said, Wait):
-                self._ledger.permit(account, step.name, said.reason)
+                self.ledger.permit(account, step.name, said.reason)
                 until = said.until if until is None else min(until, said.until)
             else:
-                self._ledger.permit(account, step.name, None)
+                self.ledger.permit(account, step.name, None)
         if account.permits:
             for name in account.permits.keys() - {one.step.name for one in self._of(cycle).permitting}:
-                self._ledger.permit(account, name, None)  # another revision has no such filter
+                self.ledger.permit(account, name, None)  # another revision has no such filter
         return PermitAnswer(until=until if account.permits else None)
 
     def permit_again(self, cycle: Cycle, account: Account, names: Collection[str]) -> PermitAnswer:
