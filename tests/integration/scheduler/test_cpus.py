@@ -17,7 +17,7 @@ PATH = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies"
 SINGLE = json.dumps({"numaTopologyPolicy": "SingleNUMANode"})
 
 
-def _machine(site: Site, name: str, zones: int = 2, cpus: int = 8) -> None:
+def machine(site: Site, name: str, zones: int = 2, cpus: int = 8) -> None:
     """A node with so many zones of so many CPUs, two a core, and the object that tells of them.
 
     Of CPU as an amount it has twice as much: CPUs of their own run short first.
@@ -74,7 +74,7 @@ def _check(site: Site, asked: dict[str, int]) -> None:
 
 def test_killed_again_and_again_no_cpu_is_two_pods(site: Site) -> None:
     for name in ("a", "b"):
-        _machine(site, name)
+        machine(site, name)
     asked: dict[str, int] = {}
     for at in range(3):
         with site.scheduler(f"s{at}", "--no-leader-elect") as scheduler:
