@@ -28,6 +28,7 @@ from tests.benchmarks import (
     manager,
     preemption,
     reloading,
+    reservations,
     scheduling,
     starting,
     webhook,
@@ -55,6 +56,9 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark("scheduling", "decisions of the built-in profile in memory, every node scored", scheduling.run),
     Benchmark("access", "an evaluation brought up to date about some nodes, beside one of all", access.run),
     Benchmark("preemption", "decisions on pods for which others have to go, in memory", preemption.run),
+    Benchmark(
+        "reservations", "pods beside 5,000 Reservations, and their owners, in memory", reservations.run
+    ),
     Benchmark(
         "jobs",
         "gangs, also planned in a network, and pods of 10,000 quotas, beside plain pods, in memory",
