@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, TypeVar
 
 from koordpolicy.agent.collection import KIND as COLLECTION
@@ -38,7 +37,7 @@ from koordpolicy.agent.strategies.suppression_plan import plan as suppression_pl
 from koordpolicy.agent.strategies.suppression_writes import suppression_writes
 from koordpolicy.agent.strategies.system_tuning import KIND as TUNING
 from koordpolicy.agent.strategies.system_tuning import system_plan
-from koordpolicy.agent.unchanged import Unchanged
+from koordpolicy.agent.unchanged import JoinedPlans, Unchanged
 from koordpolicy.algorithms.aggregation import millicores
 from koordpolicy.algorithms.cpu_pools import CPUPools, pools_of
 from koordpolicy.algorithms.satisfaction import BestEffortUse
@@ -77,20 +76,20 @@ def node_strategies(chance: Callable[[], float]) -> tuple[NodeStrategy, ...]:
     disks, caches, networks = DiskRounds(), CacheRounds(), NetworkRounds()
     bursts = _Bursts(chance, containers)
     sized = Unchanged(lambda frame: containers.plan(frame, cpu_pools(frame)), (HOOK,))
-    isolated = Unchanged(_isolate, (ISOLATION, TUNING), _ALLOCATABLE)
+    isolated, kept_apart = Unchanged(_isolate, (ISOLATION, TUNING), _ALLOCATABLE), JoinedPlans()
     looked_for = Unchanged(
         lambda frame: cold_memory_plan(frame.graph, frame.record, frame.now), (COLLECTION,)
     )
     return (
         NodeStrategy(INTERFERENCE, _often, held_up.plan),
-        NodeStrategy(SUPPRESS, _of_policy(SUPPRESS), partial(_suppress, held_up)),
+        NodeStrategy(SUPPRESS, _of_policy(SUPPRESS), _Suppressions(held_up).plan),
         NodeStrategy(HOOK, _often, sized.plan),
         NodeStrategy(BURST, _of_policy(BURST), bursts.plan),
         NodeStrategy(
             ISOLATION,
             _often,
-            lambda frame: joined(
-                (isolated.plan(frame), caches.plan(frame), disks.plan(frame), networks.plan(frame))
+            lambda frame: kept_apart.join(
+                isolated.plan(frame), caches.plan(frame), disks.plan(frame), networks.plan(frame)
             ),
         ),
         NodeStrategy(APPLICATIONS, _often, _applications),
@@ -136,38 +135,51 @@ def _or_none(read: Callable[[], _T]) -> _T | None:
 # --- CPU suppression ----------------------------------------------------------------------------------
 
 
-def _suppress(held_up: InterferenceRounds, frame: NodeFrame) -> Plan:
-    kernel, kubepods = frame.kernel, frame.kernel.kubepods()
-    if kubepods is None:
-        return Plan(notes=("the kubelet has made no groups yet",))
-    capacity = int(frame.record.get("capacity.cpu", 0))  # type: ignore[call-overload]  # a record holds anything
-    decided, because = held_up.suppressed(
-        CPUSuppression(frame.graph).decide(frame.record, frame.now), capacity
-    )
-    group = kernel.target_of(BEST_EFFORT, frame.pods)
-    own, borrowed = frame.cpus_of(_OWN_CLASS), frame.cpus_of(_BORROWED_CLASS)
-    planned = suppression_plan(
-        decided,
-        BestEffortGroup(
-            frame.processors,
-            capacity,
-            _or_none(lambda: group_cpus(kernel.root, kernel.hierarchy, group)),
-            _quota(frame, group),
-            borrowed,
-            own | frame.reserved_cpus,
-            frame.kubelet_places_cpus,
-        ),
-    )
-    return suppression_writes(
-        decided,
-        planned,
-        {
-            uid: tuple(one.containers)
-            for uid, one in frame.pods.items()
-            if one.pod.kubernetes_qos == QOS_BEST_EFFORT
-        },
-        because,
-    )
+class _Suppressions:
+    """Keeps the last plan, which stays while what is decided and the pods do."""
+
+    def __init__(self, held_up: InterferenceRounds) -> None:
+        self._held_up = held_up
+        self._pods: object = None
+        self._decided: tuple[object, ...] = ()
+        self._plan = Plan()
+
+    def plan(self, frame: NodeFrame) -> Plan:
+        """What is written for best-effort work."""
+        kernel, kubepods = frame.kernel, frame.kernel.kubepods()
+        if kubepods is None:
+            return Plan(notes=("the kubelet has made no groups yet",))
+        capacity = int(frame.record.get("capacity.cpu", 0))  # type: ignore[call-overload]  # a record holds anything
+        decided, because = self._held_up.suppressed(
+            CPUSuppression(frame.graph).decide(frame.record, frame.now), capacity
+        )
+        group = kernel.target_of(BEST_EFFORT, frame.pods)
+        own, borrowed = frame.cpus_of(_OWN_CLASS), frame.cpus_of(_BORROWED_CLASS)
+        planned = suppression_plan(
+            decided,
+            BestEffortGroup(
+                frame.processors,
+                capacity,
+                _or_none(lambda: group_cpus(kernel.files, kernel.hierarchy, group)),
+                _quota(frame, group),
+                borrowed,
+                own | frame.reserved_cpus,
+                frame.kubelet_places_cpus,
+            ),
+        )
+        found = (decided, planned, because)
+        if frame.pods is not self._pods or found != self._decided:
+            self._pods, self._decided = frame.pods, found
+            self._plan = suppression_writes(decided, planned, _best_effort_pods(frame), because)
+        return self._plan
+
+
+def _best_effort_pods(frame: NodeFrame) -> dict[str, tuple[str, ...]]:
+    return {
+        uid: tuple(one.containers)
+        for uid, one in frame.pods.items()
+        if one.pod.kubernetes_qos == QOS_BEST_EFFORT
+    }
 
 
 # --- CPU burst ----------------------------------------------------------------------------------------

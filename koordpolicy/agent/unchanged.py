@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from koordpolicy.agent.frame import NodeFrame
-from koordpolicy.agent.plan import Plan
+from koordpolicy.agent.plan import Plan, joined
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.graph import Facts
 
@@ -35,6 +35,20 @@ class ReadFacts:
 def read_facts(graph: RuleGraph, kinds: Sequence[str]) -> ReadFacts:
     """The same of each revision once."""
     return graph.once((ReadFacts, *kinds), lambda: ReadFacts(graph, kinds))
+
+
+class JoinedPlans:
+    """Several plans in one: the very plan of the last time where the parts say what they said."""
+
+    def __init__(self) -> None:
+        self._parts: tuple[Plan, ...] = ()
+        self._whole = Plan()
+
+    def join(self, *parts: Plan) -> Plan:
+        """One plan of them, in their order."""
+        if parts != self._parts:
+            self._parts, self._whole = parts, joined(parts)
+        return self._whole
 
 
 class Unchanged:

@@ -118,12 +118,13 @@ class QuotaSteps:
 def next_quota(step: Step, base: int, current: int, steps: QuotaSteps) -> int:
     """The quota of a container that has `base` without bursts, now at `current`, after a step."""
     most = int(base * (steps.ceiling / 100)) if steps.ceiling > 100 else base
-    wanted = {
-        Step.UP: int(current * steps.growth),
-        Step.DOWN: int(current * steps.shrinkage),
-        Step.RESET: base,
-    }.get(step, current)
-    return max(base, min(wanted, most))
+    if step is Step.UP:
+        current = int(current * steps.growth)
+    elif step is Step.DOWN:
+        current = int(current * steps.shrinkage)
+    elif step is Step.RESET:
+        current = base
+    return max(base, min(current, most))
 
 
 def saved_burst(limit: int, share: float) -> int:

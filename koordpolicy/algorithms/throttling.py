@@ -1,10 +1,9 @@
 """How often a group was held back by its quota."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Periods:
+class Periods(NamedTuple):
     """What cpu.stat counts: periods that have passed, and those in which the group was held back."""
 
     passed: int

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from koordpolicy.linux.errors import KernelFileError, NoSuchFile, OutsideRoot, of_os_error
-from koordpolicy.linux.root import CGROUPS, KUBELET, MOST_READ, PROC, RESCTRL, SYS, HeldFile
+from koordpolicy.linux.root import CGROUPS, KUBELET, MOST_READ, PROC, RESCTRL, SYS, HeldDirectory, HeldFile
 
 HOST_TREES: Final[Mapping[str, Path]] = MappingProxyType(
     {
@@ -73,6 +73,25 @@ class _HeldHandle:
             self._handle = -1
 
 
+class _HeldDirectory:
+    """An open directory of this machine."""
+
+    def __init__(self, path: str, handle: int) -> None:
+        self._path = path
+        self._handle = handle
+
+    def links(self) -> int:
+        try:
+            return os.fstat(self._handle).st_nlink
+        except OSError as error:
+            raise of_os_error(self._path, error) from error
+
+    def close(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+
 class HostRoot:
     """Files of this machine, found in `trees`: each tree's path on the node → where it is mounted here.
 
@@ -98,6 +117,11 @@ class HostRoot:
     def hold(self, path: str) -> HeldFile:
         handle = self._done(path, lambda tree, inner: self._open(tree, inner, _READ, links=True))
         return _HeldHandle(path, handle)
+
+    def hold_directory(self, path: str) -> HeldDirectory:
+        return _HeldDirectory(
+            path, self._done(path, lambda tree, at: self._open(tree, at, _DIRECTORY, links=True))
+        )
 
     def write(self, path: str, content: str) -> None:
         self._done(path, lambda tree, inner: self._write(path, tree, inner, content))

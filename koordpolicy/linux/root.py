@@ -23,6 +23,18 @@ class HeldFile(Protocol):
         ...
 
 
+class HeldDirectory(Protocol):
+    """A directory that stays open between two looks."""
+
+    def links(self) -> int:
+        """A number that grows with each directory made in it, and shrinks with each removed. Raises `KernelFileError`."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it; it is not looked at any more."""
+        ...
+
+
 class KernelRoot(Protocol):
     """Files by their paths on the node, `/sys/fs/cgroup/...`, wherever the node's trees are mounted here.
 
@@ -36,6 +48,10 @@ class KernelRoot(Protocol):
 
     def hold(self, path: str) -> HeldFile:
         """A file that is there, for who reads it often; the caller closes it."""
+        ...
+
+    def hold_directory(self, path: str) -> HeldDirectory:
+        """A directory that is there, for who looks at it often; the caller closes it."""
         ...
 
     def write(self, path: str, content: str) -> None:

@@ -1,12 +1,11 @@
 """What the usage collectors read, of a kernel's files."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from koordpolicy.algorithms.throttling import Periods
 from koordpolicy.linux.cgroups.hierarchy import Hierarchy
-from koordpolicy.linux.errors import KernelFileError, NoSuchFile
+from koordpolicy.linux.errors import NoSuchFile
 from koordpolicy.linux.files.forms import UNLIMITED
 from koordpolicy.linux.files.kernel_file import CgroupVersion
 from koordpolicy.linux.readings.fields import NumberPicker
@@ -27,7 +26,6 @@ from koordpolicy.linux.readings.processes import (
     zone_memory_path,
 )
 from koordpolicy.linux.readings.topology import read_node_cpus
-from koordpolicy.linux.readings.value import read_cpus
 from koordpolicy.linux.root import KernelRoot
 from koordpolicy.model.time import NANOSECONDS
 
@@ -37,22 +35,11 @@ _PERIOD = 100_000
 """Microseconds: the kernel's usual period of quotas."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryUse:
+class MemoryUse(NamedTuple):
     """Bytes: without page cache, and with all of it."""
 
     used: int
     with_cache: int
-
-
-class GroupUse(NamedTuple):
-    """Seconds of CPU that a group has used, its memory in bytes, its periods; None for what cannot be read, and why."""
-
-    cpu: float | None
-    memory: int | None
-    memory_with_cache: int | None
-    periods: Periods | None
-    problem: str = ""
 
 
 class KernelUsage:
@@ -106,36 +93,18 @@ class KernelUsage:
                 pass  # who reads it by its form says what is wrong
         return cpu_usage_of(place, content.decode()) / NANOSECONDS
 
-    def group(self, group: str) -> GroupUse:
-        """See `UsageReader.group`."""
-        cpu = memory = with_cache = periods = None
-        problem = ""
-        try:
-            cpu = self.group_cpu(group)
-        except KernelFileError as error:
-            problem = str(error)
-        try:
-            memory, with_cache = self._memory_of(group)
-        except KernelFileError as error:
-            if cpu is None:
-                raise
-            problem = problem or str(error)
-        try:
-            periods = self._periods_of(group)
-        except KernelFileError as error:
-            problem = problem or str(error)
-        return GroupUse(cpu, memory, with_cache, periods, problem)
-
-    def _memory_of(self, group: str) -> tuple[int, int]:
+    def group_memory(self, group: str) -> MemoryUse:
+        """See `UsageReader.group_memory`."""
         place, content = self.files.located("memory.stat", group)
         found = self._memory.pick(content)
         if found is None:
             counted = group_memory_of(place, content.decode())
-            return counted.without_page_cache, counted.with_page_cache
+            return MemoryUse(counted.without_page_cache, counted.with_page_cache)
         without = found[0] + found[1] + found[2]
-        return without, without + found[3] + found[4]
+        return MemoryUse(without, without + found[3] + found[4])
 
-    def _periods_of(self, group: str) -> Periods:
+    def group_periods(self, group: str) -> Periods:
+        """See `UsageReader.group_periods`."""
         _, content = self.files.located("cpu.stat", group)
         found = self._throttled.pick(content)
         if found is None:
@@ -145,7 +114,7 @@ class KernelUsage:
 
     def group_limit(self, group: str) -> int:
         """See `UsageReader.group_limit`."""
-        cpus = len(group_cpus(self.root, self.hierarchy, group)) * 1000
+        cpus = len(group_cpus(self.files, self.hierarchy, group)) * 1000
         quota = self.files.number("cpu.cfs_quota_us", group)
         if quota == UNLIMITED:
             return cpus
@@ -164,7 +133,7 @@ class KernelUsage:
         return self._zones
 
 
-def group_cpus(root: KernelRoot, hierarchy: Hierarchy, group: str) -> frozenset[int]:
+def group_cpus(files: HeldFiles, hierarchy: Hierarchy, group: str) -> frozenset[int]:
     """The CPUs that a group runs on. Raises `KernelFileError`."""
     name = "cpuset.cpus" if hierarchy.version is CgroupVersion.V1 else "cpuset.effective_cpus"
-    return read_cpus(root, hierarchy, name, group)
+    return files.cpus(name, group)

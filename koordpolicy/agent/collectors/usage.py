@@ -1,11 +1,11 @@
 """One round of the usage collectors: the node, its zones, pods, containers, host applications, best-effort work."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 from typing import Final, Protocol, TypeVar
 
-from koordpolicy.agent.collectors.kernel_reader import GroupUse, MemoryUse
+from koordpolicy.agent.collectors.kernel_reader import MemoryUse
 from koordpolicy.agent.measurements.counters import RateMeter
 from koordpolicy.agent.measurements.levels import NODE, ContainerKey, Measurements
 from koordpolicy.agent.node_pods import NodePod
@@ -18,6 +18,7 @@ from koordpolicy.model.time import NANOSECONDS
 _T = TypeVar("_T")
 
 BEST_EFFORT_CLASS: Final = "BE"
+_BEST_EFFORT: Final = ("best effort",)
 _MILLI: Final = 1000
 _FORGOTTEN: Final = 20
 """Intervals after which a count is too old to tell a share by."""
@@ -46,8 +47,12 @@ class UsageReader(Protocol):
         """Seconds of CPU that a group has used."""
         ...
 
-    def group(self, group: str) -> GroupUse:
-        """What a group has used, and how often it was held back; raises where none of it can be read."""
+    def group_memory(self, group: str) -> MemoryUse:
+        """Memory of a group and all below it."""
+        ...
+
+    def group_periods(self, group: str) -> Periods:
+        """How often a group was held back by its quota."""
         ...
 
     def group_limit(self, group: str) -> int:
@@ -65,12 +70,16 @@ class Scene:
 
 
 class UsageCollector:
-    """Keeps the last counts, to tell rates by. Times are nanoseconds of a monotonic clock."""
+    """Keeps the last counts, to tell rates by; those of groups by their paths. Times are nanoseconds of a monotonic clock.
+
+    Of pods and host applications CPU and memory are measured, of containers CPU and how often they were held back: what
+    somebody decides by or reports.
+    """
 
     def __init__(self, reader: UsageReader) -> None:
         self._reader = reader
-        self._cpu: RateMeter[object] = RateMeter()
-        self._throttling: dict[object, tuple[int, Periods]] = {}
+        self._cpu: RateMeter[Hashable] = RateMeter()
+        self._throttling: dict[str, tuple[int, Periods]] = {}
         self.failures: dict[str, str] = {}
         """What could not be read in the last round, by part: one example of a reason."""
 
@@ -88,43 +97,41 @@ class UsageCollector:
         `cold` are bytes of the node that nobody uses, NaN where that is not known.
         """
         self.failures = {}
-        known: list[object] = [NODE]
+        known: set[Hashable] = {(NODE,), _BEST_EFFORT}
         self._node(found, now, interval, cold)
         pods, containers = {}, {}
         for uid, one in scene.pods.items():
-            known.append(("pod", uid))
-            values = self._group(("pod", uid), one.group, now, interval)
-            if values is not None:
-                pods[uid] = values
+            known.add(one.group)
+            used = self._used(one.group, one.group, now, interval)
+            if used is not None:
+                pods[uid] = used
             for name, group in one.containers.items():
-                known.append(("container", uid, name))
-                values = self._group(("container", uid, name), group, now, interval)
-                if values is not None:
-                    containers[ContainerKey(uid, name)] = values
+                known.add(group)
+                held_up = self._held_up(group, now, interval)
+                if held_up is not None:
+                    containers[ContainerKey(uid, name)] = held_up
         found.pods.add(now, pods)
         found.containers.add(now, containers)
         applications = {}
         for name, group in scene.applications.items():
-            known.append(("application", name))
-            values = self._group(("application", name), group, now, interval)
-            if values is not None:
-                applications[name] = values[:3]
+            known.add(("application", name))
+            used = self._used(("application", name), group, now, interval)
+            if used is not None:
+                applications[name] = used
         found.applications.add(now, applications)
-        known.extend(("zone", zone) for zone in self._zones(found, now, interval))
+        known.update(("zone", zone) for zone in self._zones(found, now, interval))
         if scene.best_effort:
-            known.append("best effort")
             self._best_effort(found, scene, now, interval)
         self._cpu.keep(known)
-        for gone in self._throttling.keys() - set(known):
+        for gone in self._throttling.keys() - known:
             del self._throttling[gone]
         add_system(found, now, inputs_within)
 
     def _node(self, found: Measurements, now: int, interval: int, cold: float) -> None:
         cpu = self._read("node", self._reader.node_cpu)
         memory = self._read("node", self._reader.node_memory)
-        rate = None if cpu is None else self._cores(NODE, now, cpu, interval)
         values = (
-            nan if rate is None else rate,
+            nan if cpu is None else self._cores((NODE,), now, cpu, interval),
             nan if memory is None else memory.used,
             nan if memory is None else memory.with_cache,
             nan if memory is None or isnan(cold) else max(memory.with_cache - cold, 0.0),
@@ -136,56 +143,58 @@ class UsageCollector:
         cpu = self._read("zones", self._reader.zone_cpu) or {}
         values = {}
         for zone in memory.keys() | cpu.keys():
-            rate = self._cores(("zone", zone), now, cpu[zone], interval) if zone in cpu else None
-            values[zone] = (nan if rate is None else rate, float(memory.get(zone, nan)))
+            rate = self._cores(("zone", zone), now, cpu[zone], interval) if zone in cpu else nan
+            values[zone] = (rate, float(memory.get(zone, nan)))
         found.zones.add(now, values)
         return list(values)
 
     def _best_effort(self, found: Measurements, scene: Scene, now: int, interval: int) -> None:
         cpu = self._read("best effort", lambda: self._reader.group_cpu(scene.best_effort))
         limit = self._read("best effort", lambda: self._reader.group_limit(scene.best_effort))
-        rate = None if cpu is None else self._cores("best effort", now, cpu, interval)
+        rate = nan if cpu is None else self._cores(_BEST_EFFORT, now, cpu, interval)
         requested = sum(
             effective_requests(one.pod).get(BATCH_CPU, 0)
             for one in scene.pods.values()
             if one.pod.labels.get(QOS_CLASS) == BEST_EFFORT_CLASS
         )
-        usage = nan if rate is None else float(int(rate * _MILLI))
+        usage = nan if isnan(rate) else float(int(rate * _MILLI))
         found.best_effort.add(now, {NODE: (usage, float(requested), nan if limit is None else float(limit))})
 
-    def _group(
-        self, key: object, group: str, now: int, interval: int
-    ) -> tuple[float, float, float, float] | None:
-        """Cores, bytes, bytes with cache, share of throttled periods; None where nothing can be read of the group."""
+    def _used(self, key: Hashable, group: str, now: int, interval: int) -> tuple[float, float, float] | None:
+        """Cores, bytes, bytes with cache of a group; None where nothing can be read of it."""
+        cpu, memory = self._of(group, self._reader.group_cpu), self._of(group, self._reader.group_memory)
+        if cpu is None and memory is None:
+            return None
+        cores = nan if cpu is None else self._cores(key, now, cpu, interval)
+        return (cores, nan, nan) if memory is None else (cores, float(memory.used), float(memory.with_cache))
+
+    def _held_up(self, group: str, now: int, interval: int) -> tuple[float, float] | None:
+        """Cores of a group, and the share of its periods that were throttled; None where nothing can be read of it."""
+        cpu, periods = self._of(group, self._reader.group_cpu), self._of(group, self._reader.group_periods)
+        if cpu is None and periods is None:
+            return None
+        cores = nan if cpu is None else self._cores(group, now, cpu, interval)
+        return cores, nan if periods is None else self._throttled(group, periods, now, interval)
+
+    def _of(self, group: str, read: Callable[[str], _T]) -> _T | None:
         try:
-            use = self._reader.group(group)
+            return read(group)
         except KernelFileError as error:
             self.failures.setdefault("groups", str(error))
             return None
-        if use.problem:
-            self.failures.setdefault("groups", use.problem)
-        rate = nan
-        if use.cpu is not None:
-            cores = self._cores(key, now, use.cpu, interval)
-            rate = nan if cores is None else cores
-        share = None if use.periods is None else self._throttled(key, use.periods, now, interval)
-        return (
-            rate,
-            nan if use.memory is None else float(use.memory),
-            nan if use.memory_with_cache is None else float(use.memory_with_cache),
-            nan if share is None else share,
-        )
 
-    def _throttled(self, key: object, periods: Periods, now: int, interval: int) -> float | None:
-        before = self._throttling.get(key)
-        self._throttling[key] = (now, periods)
+    def _throttled(self, group: str, periods: Periods, now: int, interval: int) -> float:
+        """NaN where it was not counted before, or too long ago."""
+        before = self._throttling.get(group)
+        self._throttling[group] = (now, periods)
         if before is None or now - before[0] > _FORGOTTEN * interval:
-            return None
+            return nan
         return max(throttled_ratio(before[1], periods), 0.0)
 
-    def _cores(self, key: object, now: int, seconds: float, interval: int) -> float | None:
+    def _cores(self, key: Hashable, now: int, seconds: float, interval: int) -> float:
+        """NaN where it was not counted before, or too long ago."""
         rate = self._cpu.rate(key, now, seconds, interval)
-        return None if rate is None else rate * NANOSECONDS
+        return nan if rate is None else rate * NANOSECONDS
 
     def _read(self, part: str, read: Callable[[], _T]) -> _T | None:
         try:

@@ -86,10 +86,8 @@ class Measurements:
         self.system = MeasurementTable[str]((CPU, MEMORY), node, 1)
         self.best_effort = MeasurementTable[str]((USAGE, REQUEST, LIMIT), pod, 1)
         self.zones = MeasurementTable[int]((CPU, MEMORY), pod, _MOST_ZONES)
-        self.pods = MeasurementTable[str]((CPU, MEMORY, WITH_CACHE, THROTTLED), pod, most)
-        self.containers = MeasurementTable[ContainerKey](
-            (CPU, MEMORY, WITH_CACHE, THROTTLED), pod, _CONTAINERS * most
-        )
+        self.pods = MeasurementTable[str]((CPU, MEMORY, WITH_CACHE), pod, most)
+        self.containers = MeasurementTable[ContainerKey]((CPU, THROTTLED), pod, _CONTAINERS * most)
         self.applications = MeasurementTable[str]((CPU, MEMORY, WITH_CACHE), pod, _MOST_APPLICATIONS)
         self.signals = MeasurementTable[str](SIGNALS, pod, most)
         self.cpi = MeasurementTable[str]((CPI,), pod, most)

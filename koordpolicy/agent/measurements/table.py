@@ -148,18 +148,21 @@ class MeasurementTable(Generic[Subject]):
             self._before = last
         at = self._at
         self._times[at] = now
-        for subject, row in self._rows.items():
-            if subject not in found:
-                for ring in row.rings:
-                    ring[at] = nan
+        measured, rows = 0, self._rows
         for subject, values in found.items():
-            known = self._rows.get(subject) or self._new(subject, now)
+            known = rows.get(subject) or self._new(subject, now)
             if known is None:
                 self.refused += 1
                 continue
             known.seen = now
+            measured += 1
             for ring, value in zip(known.rings, values, strict=True):
                 ring[at] = value
+        if measured < len(rows):
+            for row in rows.values():
+                if row.seen != now:
+                    for ring in row.rings:
+                        ring[at] = nan
 
     def excerpt(self, measure: str, now: int, duration: int) -> Excerpt[Subject]:
         """One measure of all subjects over [now - duration, now], both ends included. ValueError for another measure."""
@@ -172,7 +175,18 @@ class MeasurementTable(Generic[Subject]):
 
     def latest(self, measure: str, now: int, duration: int) -> dict[Subject, float]:
         """The last value of each subject that was measured within a duration."""
-        return self.excerpt(measure, now, duration).latest()
+        number = self.measures.index(measure)
+        begin, end = self._within(now, duration)
+        places = [self._at - back for back in range(end, begin)]
+        found = {}
+        for subject, row in self._rows.items():
+            ring = row.rings[number]
+            for place in places:
+                value = ring[place]
+                if value == value:
+                    found[subject] = value
+                    break
+        return found
 
     def reaching(self, reach: Reach) -> "MeasurementTable[Subject]":
         """A table of another reach with the moments of this one that fit; this one where it is the same."""

@@ -22,8 +22,8 @@ from koordpolicy.linux.errors import KernelFileError
 from koordpolicy.linux.readings.block import (
     BlockDevices,
     DiskOrPart,
+    limited_of,
     read_block_devices,
-    read_limited,
     read_mounts,
 )
 from koordpolicy.model.protocol import BLKIO_QOS, QOS_CLASS
@@ -127,7 +127,8 @@ def _listed(frame: NodeFrame, group: Group, files: tuple[str, ...]) -> dict[str,
     found = {}
     for file in files:
         try:
-            found[file] = read_limited(frame.kernel.root, frame.kernel.hierarchy, file, path)
+            place, content = frame.kernel.files.located(file, path)
         except KernelFileError:
             continue
+        found[file] = limited_of(place, content.decode(errors="replace"))
     return found

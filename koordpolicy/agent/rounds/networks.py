@@ -1,8 +1,14 @@
 """Rounds of the network: who sends from where, and which mechanism keeps classes apart now."""
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.plan import Plan, joined
+from koordpolicy.agent.strategies.isolation import KIND as ISOLATION
 from koordpolicy.agent.strategies.isolation import Isolations
+from koordpolicy.agent.strategies.network_isolation import KIND as TUNING
 from koordpolicy.agent.strategies.network_isolation import (
     TC,
     TERWAY,
@@ -13,6 +19,11 @@ from koordpolicy.agent.strategies.network_isolation import (
     nothing_told,
     own_numbers,
 )
+from koordpolicy.agent.unchanged import Unchanged
+
+_CLEANING: Final[Mapping[str, Callable[[], Plan]]] = MappingProxyType(
+    {TC: nothing_shaped, TERWAY: nothing_told}
+)
 
 
 class NetworkRounds:
@@ -22,27 +33,32 @@ class NetworkRounds:
         self._numbers: dict[str, int] = {}
         self._at_work: frozenset[str] = frozenset({TC, TERWAY})
         """At the start both: whatever the process before has left."""
+        self._mechanism = ""
+        self._wanted = Unchanged(self._plan, (ISOLATION, TUNING))
+        self._problem = ""
 
     def plan(self, frame: NodeFrame) -> Plan:
         """What is wanted of the network."""
+        wanted = self._wanted.plan(frame)
+        if self._problem:
+            return wanted
+        left = self._at_work - {self._mechanism}
+        self._at_work = frozenset({self._mechanism} if self._mechanism else ())
+        cleaned = [clean() for mechanism, clean in _CLEANING.items() if mechanism in left]
+        return joined((wanted, *cleaned)) if cleaned else wanted
+
+    def _plan(self, frame: NodeFrame) -> Plan:
         network = IsolatedNetwork(Isolations(frame.graph, frame.record, frame.now))
-        mechanism = network.mechanism
-        plans = []
+        self._mechanism, self._problem = network.mechanism, ""
         try:
-            if mechanism == TC:
+            if self._mechanism == TC:
                 pods = _pods(frame)
                 self._numbers = own_numbers(pods, self._numbers)
-                plans.append(network.traffic(pods, self._numbers))
-            elif mechanism == TERWAY:
-                plans.append(network.terway(_pods(frame)))
+                return network.traffic(pods, self._numbers)
+            return network.terway(_pods(frame)) if self._mechanism == TERWAY else Plan()
         except NetworkError as problem:
-            return Plan(notes=(str(problem),))
-        if TC in self._at_work and mechanism != TC:
-            plans.append(nothing_shaped())
-        if TERWAY in self._at_work and mechanism != TERWAY:
-            plans.append(nothing_told())
-        self._at_work = frozenset({mechanism} if mechanism else ())
-        return joined(plans)
+            self._problem = str(problem)
+            return Plan(notes=(self._problem,))
 
 
 def _pods(frame: NodeFrame) -> list[NetworkPod]:

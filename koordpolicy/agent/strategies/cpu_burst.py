@@ -1,8 +1,9 @@
 """CPU burst: which containers may use more than their limits now, by what they saved and how busy the node is."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from koordpolicy.agent.plan import ChildGrowth, Group, Plan, Write, container_group, pod_group
 from koordpolicy.agent.strategies.shared_pool import shared_pool_state
@@ -56,8 +57,7 @@ class BurstRules:
         return self.policy in _RAISES_QUOTAS
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerCPU:
+class ContainerCPU(NamedTuple):
     """A running container: its limit and use in millicores, its quota, the share of periods in which it was held back.
 
     Use and share are None where they were not measured lately, the quota where it cannot be read. `sized` is the quota that
@@ -76,20 +76,18 @@ class ContainerCPU:
         return quota_of(self.limit) if self.sized is None else self.sized
 
 
-@dataclass(frozen=True, slots=True)
-class PodCPU:
+class PodCPU(NamedTuple):
     """A pod as its record has it, its quota, and its running containers by name."""
 
     record: Facts
     quota: int | None
-    containers: Mapping[str, ContainerCPU] = field(default_factory=dict)
+    containers: Mapping[str, ContainerCPU] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(NamedTuple):
     """What a container has saved up, by which limits, and when that was counted, in nanoseconds since 1970."""
 
-    count: int
+    left: int
     limits: TokenLimits
     at: int
 
@@ -112,8 +110,7 @@ KnownPods = dict[str, KnownPod]
 """By a pod's UID."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaStep:
+class QuotaStep(NamedTuple):
     """What becomes of one container's quota; no target for a container without a limit."""
 
     step: Step
@@ -228,8 +225,8 @@ class CPUBursts:
                 continue
             if not rules.raises_quotas and container.quota <= container.base:
                 continue  # it never grew; smaller ones are others' business
-            kept[uid, name] = left = self._counted(tokens.get((uid, name)), rules.tokens, container, now)
-            found = quota_step(rules, container, pool, allowed=burst_allowed(left.count, rules.tokens))
+            kept[uid, name] = saved = self._counted(tokens.get((uid, name)), rules.tokens, container, now)
+            found = quota_step(rules, container, pool, allowed=burst_allowed(saved.left, rules.tokens))
             if container.quota == UNLIMITED:
                 # It had no part in the pod's quota, which grows by it only as far as it has to hold it.
                 writes += _first_quota(uid, name, of_pod, found)
@@ -243,13 +240,13 @@ class CPUBursts:
     def _counted(
         self, tokens: Tokens | None, limits: TokenLimits, container: ContainerCPU, now: int
     ) -> Tokens:
-        if tokens is None or tokens.limits != limits:
+        if tokens is None or (tokens.limits is not limits and tokens.limits != limits):
             return Tokens(int(self._chance() * _START * limits.capacity), limits, now)
         elapsed = max(now - tokens.at, 0) / NANOSECONDS
         percent = 100 if container.used is None else container.used * 100 // container.limit
         if elapsed < 1:
             return tokens
-        return replace(tokens, count=tokens_after(tokens.count, limits, percent, elapsed), at=now)
+        return Tokens(tokens_after(tokens.left, limits, percent, elapsed), limits, now)
 
 
 def quota_step(rules: BurstRules, container: ContainerCPU, pool: PoolState, *, allowed: bool) -> QuotaStep:

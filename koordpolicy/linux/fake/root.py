@@ -13,7 +13,7 @@ from koordpolicy.linux.fake.group_file import GroupFile
 from koordpolicy.linux.fake.memory_files import V1_MEMORY, V2_MEMORY
 from koordpolicy.linux.fake.refusal import KernelRefusal, number
 from koordpolicy.linux.files.kernel_file import CgroupVersion
-from koordpolicy.linux.root import CGROUPS, KUBELET, PROC, RESCTRL, SYS, HeldFile, KernelRoot
+from koordpolicy.linux.root import CGROUPS, KUBELET, PROC, RESCTRL, SYS, HeldDirectory, HeldFile, KernelRoot
 
 _TREES: Final = (CGROUPS, RESCTRL, SYS, PROC, KUBELET)
 _MOUNTS: Final[Mapping[CgroupVersion, Mapping[str, frozenset[str]]]] = {
@@ -93,6 +93,10 @@ class FakeRoot:
     def hold(self, path: str) -> HeldFile:
         self.read(path)
         return ReadAnew(self, path)
+
+    def hold_directory(self, path: str) -> HeldDirectory:
+        self.names(path)
+        return CountedAnew(self, path)
 
     def write(self, path: str, content: str) -> None:
         path = self._led(path, writes=True)
@@ -229,6 +233,20 @@ class ReadAnew:
 
     def read(self) -> bytes:
         return self._root.read(self._path).encode()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class CountedAnew:
+    """A directory of a root that has nothing to hold. Implements `HeldDirectory`."""
+
+    def __init__(self, root: KernelRoot, path: str) -> None:
+        self._root = root
+        self._path = path
+
+    def links(self) -> int:
+        return len(self._root.names(self._path))
 
     def close(self) -> None:
         """Nothing is held."""

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from koordpolicy.linux.cgroups.hierarchy import Hierarchy
+from koordpolicy.linux.cgroups.hierarchy import LocatedFile
 from koordpolicy.linux.errors import NoSuchFile
 from koordpolicy.linux.readings.fields import lines
-from koordpolicy.linux.readings.value import read_located
 from koordpolicy.linux.root import PROC, SYS, KernelRoot
 
 _BLOCK = f"{SYS}/block"
@@ -87,9 +86,8 @@ def read_mounts(root: KernelRoot, pid: int = 1) -> Mapping[str, str]:
     return found
 
 
-def read_limited(root: KernelRoot, hierarchy: Hierarchy, file: str, group: str = "") -> frozenset[str]:
-    """The numbers of devices that a file of a group has a line for, beyond no limit. Raises `KernelFileError`."""
-    place, content = read_located(root, hierarchy, file, group)
+def limited_of(place: LocatedFile, content: str) -> frozenset[str]:
+    """The numbers of devices that a file of a group has a line for, beyond no limit, of its text."""
     devices = {words[0] for words in lines(content) if words and ":" in words[0]}
     before = place.entry.form.before
     # In version 2 one line holds all limits of a device: those that are none say so.

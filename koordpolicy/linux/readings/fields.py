@@ -38,24 +38,47 @@ def need(path: str, held: Mapping[str, int], name: str) -> int:
 
 
 class NumberPicker:
-    """Numbers of some names out of texts `name value` that stay alike: where a name stood last, it is looked for first."""
+    """Numbers of some names out of texts of lines `name value`.
+
+    Such texts stay alike from reading to reading: only the lines from the first to the last that is wanted are looked at again.
+    """
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(name.encode() for name in names)
-        self._at: list[tuple[bytes, int]] = []
-        self._last = 0
+        self._begin = b""
+        """What the first line that is wanted begins with."""
+        self._between: list[bytes] = []
+        """The names of the lines from the first to the last that is wanted, in their order."""
+        self._at: list[int] = []
+        """Where in these lines the numbers are."""
+        self._words = 0
 
     def pick(self, content: bytes) -> list[int] | None:
         """The numbers in the order of the names; None where one of them is missing."""
+        if self._at:
+            begin = 0 if content.startswith(self._begin) else content.find(b"\n" + self._begin)
+            if begin >= 0:
+                words = content[begin:].split(None, self._words)
+                if words[: self._words : 2] == self._between:
+                    try:
+                        return [int(words[at]) for at in self._at]
+                    except (IndexError, ValueError):
+                        pass  # read as a whole it tells whether it is there at all
+        return self._learn(content)
+
+    def _learn(self, content: bytes) -> list[int] | None:
         words = content.split()
+        # Names stand before their numbers: every other word, as lines have two.
+        places = {name: 2 * index for index, name in enumerate(words[::2])}
         try:
-            if self._at and len(words) > self._last and all(words[at - 1] == name for name, at in self._at):
-                return [int(words[at]) for _name, at in self._at]
-            # Names stand before their numbers: every other word, as lines have two.
-            places = {name: index for index, name in enumerate(words[::2])}
-            self._at = [(name, 2 * places[name] + 1) for name in self._names]
-            self._last = max(at for _name, at in self._at)
-            return [int(words[at]) for _name, at in self._at]
+            at = [places[name] for name in self._names]
+            found = [int(words[place + 1]) for place in at]
         except (KeyError, IndexError, ValueError):
             self._at = []
             return None
+        first, last = min(at), max(at)
+        self._begin = words[first] + b" "
+        self._words = last - first + 2
+        self._between = words[first : last + 2 : 2]
+        self._at = [place - first + 1 for place in at]
+        return found

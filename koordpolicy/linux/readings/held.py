@@ -5,7 +5,7 @@ from typing import Final
 
 from koordpolicy.linux.cgroups.hierarchy import Hierarchy, LocatedFile
 from koordpolicy.linux.errors import NoSuchFile
-from koordpolicy.linux.readings.value import number_of
+from koordpolicy.linux.readings.value import cpus_of, number_of
 from koordpolicy.linux.root import HeldFile, KernelRoot
 
 _SHARE: Final = 2
@@ -76,6 +76,11 @@ class HeldFiles:
         """The number that a file of the table holds, in the table's unit. Raises `KernelFileError`."""
         place, content = self.located(name, target)
         return number_of(place, content.decode(errors="replace"))
+
+    def cpus(self, name: str, target: str = "") -> frozenset[int]:
+        """The CPUs that a file of the table holds. Raises `KernelFileError`."""
+        place, content = self.located(name, target)
+        return cpus_of(place, content.decode(errors="replace"))
 
     def plain(self, path: str) -> bytes:
         """What a file says that is always there, such as /proc/stat. Raises `KernelFileError`."""

@@ -50,7 +50,12 @@ def read_number(root: KernelRoot, hierarchy: Hierarchy, name: str, target: str =
 
 def read_cpus(root: KernelRoot, hierarchy: Hierarchy, name: str, target: str = "") -> frozenset[int]:
     """The CPUs that a file of the table holds. Raises `KernelFileError`."""
-    value = read_value(root, hierarchy, name, target)
+    return cpus_of(*read_located(root, hierarchy, name, target))
+
+
+def cpus_of(place: LocatedFile, content: str) -> frozenset[int]:
+    """The CPUs in a file's text. Raises `Malformed`."""
+    value = _value_of(place, content)
     if not isinstance(value, frozenset):
-        raise Malformed(name, "this file does not hold CPUs")
+        raise Malformed(place.path, "this file does not hold CPUs")
     return value

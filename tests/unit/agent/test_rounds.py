@@ -212,7 +212,7 @@ def train(node: FakeNode, compiled: RuleGraph, rounds: PredictionRounds, minutes
         for _ in range(minutes):
             for _ in range(6):
                 node.elapsed += 10 * SECOND
-                rows = {one.uid: (0.5, float(GIB), float(GIB), 0.0) for one in node.pods}
+                rows = {one.uid: (0.5, float(GIB), float(GIB)) for one in node.pods}
                 node.measurements.pods.add(node.monotonic, rows)
                 node.measurements.node.add(node.monotonic, {NODE: (1.5, 4.0 * GIB, 4.0 * GIB, 0.0)})
             await rounds.round(node.frame(compiled))
@@ -281,7 +281,7 @@ def test_what_110_pods_take_is_bounded_whatever_comes_and_goes() -> None:
     node = FakeNode([])
     for turn in range(6):
         node.pods = [pod(f"{turn}-{number}", "LS") for number in range(110)]
-        rows = {one.uid: (0.5, float(GIB), float(GIB), 0.0) for one in node.pods}
+        rows = {one.uid: (0.5, float(GIB), float(GIB)) for one in node.pods}
         node.elapsed += 60 * SECOND
         node.measurements.pods.add(node.monotonic, rows)
         node.measurements.node.add(node.monotonic, {NODE: (60.0, 2.0 * GIB, 2.0 * GIB, 0.0)})

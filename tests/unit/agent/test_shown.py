@@ -285,7 +285,7 @@ def test_reports_count_as_policy_says_and_strategies_without_page_cache(
     found = Measurements(COLLECTION)
     now = 1000 * SECOND
     found.node.add(now, {NODE: (1.0, 100.0, 400.0, 300.0 if known else nan)})
-    found.pods.add(now, {WEB.uid: (1.0, 50.0, 80.0, nan)})
+    found.pods.add(now, {WEB.uid: (1.0, 50.0, 80.0)})
     found.applications.add(now, {"nginx": (1.0, 50.0, 80.0)})
     if known:
         found.cold.add(now, {NODE: (100.0, nan), WEB.uid: (20.0, 60.0), "application nginx": (20.0, 60.0)})

@@ -54,6 +54,17 @@ def test_groups_are_made_and_removed_once(root: HostRoot) -> None:
     assert not root.exists(at("pod/container"))
 
 
+def test_a_held_directory_tells_of_groups_that_come_and_go(root: HostRoot) -> None:
+    held = root.hold_directory(at("pod"))
+    before = held.links()
+    root.make_directory(at("pod/new"))
+    assert held.links() == before + 1
+    root.remove_directory(at("pod/new"))
+    assert held.links() == before
+    held.close()
+    held.close()
+
+
 @pytest.mark.parametrize(
     "path",
     [
