@@ -112,3 +112,19 @@ class DeviceColumns:
             none = np.zeros(len(self.there[rows]), np.int64)
             return none, none
         return self.total_of_node[name][rows], self.free_of_node[name][rows]
+
+
+_EXACT: Final = 1 << 40
+"""Wholes of which doubles tell one part more from one less, at least where they are counted in hundreds."""
+
+
+def shares(parts: Whole, wholes: Whole, of: int) -> Whole:
+    """How much parts are of wholes, in whole `of`s, rounded down; 0 where the whole is nothing."""
+    there = np.maximum(wholes, 1)
+    if of <= 100 and there.max(initial=1) < _EXACT:
+        # A tenth of the time of a division of whole numbers.
+        found: Whole = np.floor(parts * float(of) / there).astype(np.int64)
+    else:
+        found = parts * of // there
+    found[wholes <= 0] = 0
+    return found

@@ -35,7 +35,8 @@ class Card:
     @property
     def used(self) -> bool:
         """Whether anybody has something of it."""
-        return any(self.free.get(name, 0) < number for name, number in self.total.items())
+        free = self.free
+        return any(free.get(name, 0) < number for name, number in self.total.items())
 
     def percent(self, resource: str) -> int:
         """How much of a resource is free, in percent of what there is."""
@@ -44,8 +45,9 @@ class Card:
 
     def fits(self, each: Amounts) -> bool:
         """Whether it has so much free. What it does not have at all is not compared."""
-        return bool(self.total) and all(
-            self.free.get(name, 0) >= number for name, number in each.items() if name in self.total
+        total, free = self.total, self.free
+        return bool(total) and all(
+            name not in total or free.get(name, 0) >= number for name, number in each.items()
         )
 
 
@@ -126,36 +128,47 @@ def pick_by_topology(
         raise Unpicked(NO_TREE, resolvable=False)
     if need.shared and need.count > 1:
         raise Unpicked(SEVERAL_SHARED, resolvable=False)
-    found = _in_scope(sorted(cards, key=attrgetter("minor")), need, key, required, Scope.NODE, 0)
+    used = frozenset(card.minor for card in cards if card.used)
+    fitting = frozenset(card.minor for card in cards if card.fits(need.each))
+    asked = _Asked(need, key, required, used, fitting)
+    found = _in_scope(sorted(cards, key=attrgetter("minor")), asked, Scope.NODE, 0)
     if found is None:
         raise Unpicked(SCOPED if required else INSUFFICIENT)
     return found[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked of each scope, and the minors of devices that are in use, and of those that would do."""
+
+    need: DeviceNeed
+    key: Key
+    required: Scope
+    used: frozenset[int]
+    fitting: frozenset[int]
 
 
 _Found = tuple[tuple[Any, ...], tuple[int, ...]]
 """How good it is, the least being best, and the devices."""
 
 
-def _in_scope(
-    cards: Sequence[Card], need: DeviceNeed, key: Key, required: Scope, scope: Scope, in_use: int
-) -> _Found | None:
+def _in_scope(cards: Sequence[Card], asked: _Asked, scope: Scope, in_use: int) -> _Found | None:
+    need, key = asked.need, asked.key
     if len(cards) < need.count:
         return None
-    in_use += any(card.used for card in cards)
+    minors = [card.minor for card in cards]
+    in_use += not asked.used.isdisjoint(minors)
     if scope < Scope.PCIE:
         parts: dict[Any, list[Card]] = {}
         for card in cards:
             parts.setdefault(card.numa if scope == Scope.NODE else card.pcie, []).append(card)
-        below = [
-            _in_scope(part, need, key, required, Scope(scope + 1), in_use)
-            for _, part in sorted(parts.items())
-        ]
+        below = [_in_scope(part, asked, Scope(scope + 1), in_use) for _, part in sorted(parts.items())]
         there = [one for one in below if one is not None]
         if there:
             return min(there, key=lambda one: one[0])
-    if required > scope:
+    if asked.required > scope:
         return None
-    fitting = [card for card in cards if card.fits(need.each)]
+    fitting = [card for card in cards if card.minor in asked.fitting]
     if len(fitting) < need.count:
         return None
     if not need.shared:

@@ -26,6 +26,7 @@ from koordpolicy.algorithms.cpu_binding import (
 from koordpolicy.algorithms.fit_score import Strategy
 from koordpolicy.algorithms.numa_merge import MOST_ZONES, Exclusive, NUMAPolicy, ZoneUse
 from koordpolicy.algorithms.zone_allocation import MILLI, NodeRoom, ZoneRules
+from koordpolicy.model.cpu_layout import CPULayout
 from koordpolicy.model.protocol import CPU
 
 NO_ZONE_FITS: Final = "node(s) without a NUMA zone that has room for the pod"
@@ -77,6 +78,7 @@ class RoomColumns:
         """What the CPUs that pods own are sold for, in millicores."""
         self.ratios = np.ones(rows)
         """How many times over CPU is sold."""
+        self._layouts: dict[int, CPULayout] = {}
         self._available: dict[str, _Zones] = {}
         self._offers: dict[str, _Zones] = {}
         self._reported: dict[str, Mask] = {}
@@ -100,16 +102,21 @@ class RoomColumns:
             self._shared[row, place] = room.uses.get(zone) is ZoneUse.SHARED
         self.sold[row] = amplified_cpu(MILLI * room.owned, room.rules.ratio)
         self.ratios[row] = max(room.rules.ratio, 1.0)
-        self._per_core[row] = layout.per_core
-        self._alike[row] = all(len(cpus) == layout.per_core for cpus in layout.siblings.values())
+        if self._layouts.get(row) is not layout:
+            self._layouts[row] = layout
+            self._per_core[row] = layout.per_core
+            self._alike[row] = all(len(cpus) == layout.per_core for cpus in layout.siblings.values())
         self._bind[row] = _BINDS.index(room.rules.bind)
         self._numa[row] = _POLICIES.index(room.rules.numa)
         for reported in self._reported.values():
             reported[row] = False
         for name in {name for amounts in room.offers.values() for name in amounts}:
-            available = self._available.setdefault(name, np.zeros((self._rows, MOST_ZONES), np.int64))
-            offers = self._offers.setdefault(name, np.zeros((self._rows, MOST_ZONES), np.int64))
-            self._reported.setdefault(name, np.zeros(self._rows, np.bool_))[row] = True
+            if name not in self._reported:
+                self._available[name] = np.zeros((self._rows, MOST_ZONES), np.int64)
+                self._offers[name] = np.zeros((self._rows, MOST_ZONES), np.int64)
+                self._reported[name] = np.zeros(self._rows, np.bool_)
+            available, offers = self._available[name], self._offers[name]
+            self._reported[name][row] = True
             available[row] = offers[row] = 0
             for place, zone in enumerate(numbers):
                 available[row, place] = room.available[zone].get(name, 0)

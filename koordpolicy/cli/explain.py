@@ -31,7 +31,8 @@ from koordpolicy.language.cel.values import Timestamp
 _OF_KERNELS: Final = """
 
 What the kernel of a node is told, and by which rules, its agent says: `koordpolicy
-explain node --agent [URL]`, or `--record FILE` of a saved record."""
+explain node --agent [URL]`, or `--record FILE` of a saved record. Who has its devices
+and CPUs: `koordpolicy explain node NAME`."""
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -52,6 +53,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         if what == "pod":
             pods = import_module("koordpolicy.cli.explain_pod")
             return int(pods.explain_pod(arguments, terminal))
+        if what == "node":
+            rooms = import_module("koordpolicy.cli.explain_node_room")
+            return int(rooms.explain_node_room(arguments, terminal))
         if what == "gang":
             gangs = import_module("koordpolicy.cli.explain_gang")
             return int(gangs.explain_gang(arguments, terminal))
@@ -91,7 +95,9 @@ def _explain_record(arguments: argparse.Namespace, terminal: Terminal) -> int:
         facts = records.recorded(graph, name, arguments, terminal)
         graph = graph.at(facts.at if arguments.at is None else moment_of(arguments.at))
     except UnknownDecision as error:
-        raise CannotRunError(f"{error}; a name stands after `pod`, `gang`, `quota` or a decision") from None
+        raise CannotRunError(
+            f"{error}; a name stands after `pod`, `gang`, `quota`, `node` or a decision"
+        ) from None
     if arguments.output == "json":
         terminal.print(json_text([_answer(graph, name, facts.records)], indent=2))
     else:

@@ -5,6 +5,7 @@ given back once. Where a pod leaves its node in a trial, what it has is free unt
 name; by row of the node table stands what is asked of all of them at once, in columns of NumPy.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -55,6 +56,10 @@ class _Node:
     devices: NodeDevices = field(default_factory=NodeDevices)
     listed: bool = False
     used: dict[tuple[str, int], dict[str, int]] = field(default_factory=dict)
+    functions: Counter[tuple[str, int, str]] = field(default_factory=Counter)
+    """How many pods have a virtual function: by type, minor, bus; more than one where annotations say so."""
+    cards: dict[str, list[Card]] = field(default_factory=dict)
+    """As they are now, by type, once somebody has asked."""
 
 
 class DeviceCards:
@@ -245,8 +250,11 @@ class DeviceCards:
         return self._rows.get(node)
 
     def cards(self, node: str, type: str) -> list[Card]:
-        """The devices of a type on a node as they are now."""
+        """The devices of a type on a node as they are now. Not to be written."""
         known, only = self._node(node), self._only.get(type) if self._only else None
+        listed = None if only is not None else known.cards.get(type)
+        if listed is not None:
+            return listed
         found: dict[int, Card] = {}
         for one in known.devices.devices:
             if one.type != type or one.minor in found:
@@ -259,7 +267,15 @@ class DeviceCards:
             if only is not None:
                 free = {name: min(number, only[one.minor].get(name, number)) for name, number in free.items()}
             found[one.minor] = Card(one.minor, total, free, one.numa, one.pcie)
-        return list(found.values())
+        listed = list(found.values())
+        if only is None:
+            known.cards[type] = listed
+        return listed
+
+    def function_taken(self, node: str, type: str, minor: int, bus: str) -> bool:
+        """Whether a pod has a virtual function of a device."""
+        known = self._nodes.get(node)
+        return known is not None and (type, minor, bus) in known.functions
 
     def columns(self, type: str) -> DeviceColumns:
         """The devices of a type on all nodes."""
@@ -304,6 +320,11 @@ class DeviceCards:
                         del used[name]
                 if not used:
                     del known.used[type, share.minor]
+                for one in share.functions:
+                    at = type, share.minor, one.bus
+                    known.functions[at] += sign
+                    if not known.functions[at]:
+                        del known.functions[at]
         self._changed(claim.node)
 
     def _hold(self, claim: DeviceClaim) -> None:
@@ -320,6 +341,7 @@ class DeviceCards:
 
     def _changed(self, node: str) -> None:
         self.version += 1
+        self._node(node).cards.clear()
         if self._columns:
             self._stale.add(node)
 

@@ -50,6 +50,10 @@ class DeviceSort:
     usual: UsualPods | None = None
     scale: int = 100
     imbalance: int = 0
+    isolation: str = ""
+    """The label that a pod and its node have alike where they share a device."""
+    unshared: frozenset[str] = frozenset()
+    """The models that are given as a whole only."""
     score: PreparedDecision | None = None
     """What nodes are worth by their devices; None where policy does not say."""
 
@@ -74,7 +78,7 @@ def _lot(pod: Record, device: Device) -> int:
 class DevicePolicy:
     """The DeviceSharing documents of one revision, of the sorts that the scheduler deals out."""
 
-    __slots__ = ("measures", "names", "sorts")
+    __slots__ = ("_latest", "isolation", "measures", "names", "sorts")
 
     def __init__(self, graph: RuleGraph) -> None:
         keys = mapping_keys(graph, KIND)
@@ -82,15 +86,22 @@ class DevicePolicy:
         self.sorts: Final = {one.type: one for one in found if one is not None}
         self.names: Final = frozenset().union(*(one.words.names for one in self.sorts.values()))
         """All resources by which devices are asked for."""
+        self.isolation: Final = sorted({one.isolation for one in self.sorts.values() if one.isolation})
+        """The labels by which pods say how they are kept apart from others on a device."""
         self.measures: Final = any(one.usual for one in self.sorts.values())
         """Whether fragmentation is measured anywhere."""
+        self._latest: tuple[Amounts, Mapping[str, DeviceNeed]] | None = None
 
-    def needs(self, request: Amounts) -> dict[str, DeviceNeed]:
+    def needs(self, request: Amounts) -> Mapping[str, DeviceNeed]:
         """What a pod asks for of each type. Raises DeviceRequestError."""
         if self.names.isdisjoint(request):
             return {}
+        if self._latest is not None and self._latest[0] is request:
+            return self._latest[1]  # asked several times of every pod
         found = {type: device_need(request, one.words) for type, one in self.sorts.items()}
-        return {type: need for type, need in found.items() if need is not None}
+        needs = {type: need for type, need in found.items() if need is not None}
+        self._latest = request, needs
+        return needs
 
 
 def _sort(graph: RuleGraph, name: str, keys: Mapping[tuple[str, str], tuple[str, ...]]) -> DeviceSort | None:
@@ -132,6 +143,8 @@ def _sort(graph: RuleGraph, name: str, keys: Mapping[tuple[str, str], tuple[str,
         _usual(value("usualPods") or {}),
         max(1, value("fragmentationScale") or 1),
         value("imbalance") or 0,
+        value("isolationLabel") or "",
+        frozenset(value("unsharedModels") or ()),
         score if score.program is not None or score.constant is not None else None,
     )
 

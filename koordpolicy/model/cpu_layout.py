@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Self
 
 from koordpolicy.model.topology import Processor
@@ -59,7 +60,8 @@ class CPULayout:
 
     def of_whole_cores(self, cpus: frozenset[int]) -> frozenset[int]:
         """Those of some CPUs whose cores are among them as a whole."""
-        return frozenset(cpu for cpu in cpus if all(other in cpus for other in self.siblings[self.core[cpu]]))
+        whole = filter(frozenset(cpus).issuperset, self.siblings.values())
+        return frozenset(chain.from_iterable(whole))
 
     def one_of_each_core(self, cpus: Iterable[int]) -> frozenset[int]:
         """The first of some CPUs on each core."""

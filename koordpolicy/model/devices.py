@@ -40,6 +40,22 @@ class Device:
     id: str = ""
     numa: int = -1
     pcie: str = ""
+    functions: "tuple[FunctionGroup, ...]" = ()
+    """Its virtual functions, by SR-IOV, in groups."""
+
+
+class VirtualFunction(NamedTuple):
+    """A virtual function of a device: its number, and its address on the bus, which tells it from all others of the node."""
+
+    minor: int
+    bus: str
+
+
+class FunctionGroup(NamedTuple):
+    """Virtual functions that are chosen by the same labels."""
+
+    labels: Mapping[str, str]
+    functions: tuple[VirtualFunction, ...]
 
 
 class LinkedCards(NamedTuple):
@@ -88,7 +104,24 @@ def _device(one: Json, at: str) -> Device:
         text(one, "id", at),
         -1 if numa is None else numa,
         text(topology, "pcieID", where),
+        tuple(
+            _group(group, f"{at}.vfGroups[{place}]")
+            for place, group in enumerate(list(objects(one, "vfGroups", at))[:_MOST])
+        ),
     )
+
+
+def _group(one: Json, at: str) -> FunctionGroup:
+    listed = list(objects(one, "vfs", at))[:_MOST]
+    return FunctionGroup(
+        texts(one, "labels", at),
+        tuple(read_function(vf, f"{at}.vfs[{place}]") for place, vf in enumerate(listed)),
+    )
+
+
+def read_function(one: Json, at: str) -> VirtualFunction:
+    """A virtual function. Raises ObjectError."""
+    return VirtualFunction(integer(one, "minor", at) or 0, text(one, "busID", at))
 
 
 def _partitions(source: str) -> Mapping[int, tuple[LinkedCards, ...]]:

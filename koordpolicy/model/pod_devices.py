@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from koordpolicy.model.devices import VirtualFunction, read_function
+from koordpolicy.model.labels import LabelSelector, read_selector
 from koordpolicy.model.protocol import (
     DEVICE_ALLOCATE_HINT,
     DEVICE_ALLOCATED,
@@ -15,7 +17,6 @@ from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.reading import (
     Amounts,
     Json,
-    ObjectError,
     amounts,
     embedded_object,
     integer,
@@ -24,7 +25,6 @@ from koordpolicy.model.reading import (
     read_amounts,
     text,
     text_list,
-    texts,
 )
 
 KEYS: Final = frozenset({DEVICE_ALLOCATE_HINT, DEVICE_JOINT_ALLOCATE, GPU_PARTITION_SPEC})
@@ -40,6 +40,8 @@ class DeviceShare(NamedTuple):
     minor: int
     resources: Amounts
     id: str = ""
+    functions: tuple[VirtualFunction, ...] = ()
+    """The virtual functions of it that are the pod's."""
 
 
 Shares = Mapping[str, tuple[DeviceShare, ...]]
@@ -50,12 +52,12 @@ Shares = Mapping[str, tuple[DeviceShare, ...]]
 class DeviceHint:
     """How a pod wants devices of a type."""
 
-    labels: Mapping[str, str] = field(default_factory=dict)
+    selector: LabelSelector = field(default_factory=LabelSelector)
     strategy: str = ""
     scope: str = ""
     exclusive: str = ""
-    virtual: bool = False
-    """Whether it wants virtual functions of them."""
+    functions: LabelSelector | None = None
+    """Of which groups it wants a virtual function of each; None: it wants none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,13 @@ def read_shares(annotations: Mapping[str, str]) -> Shares:
         for at, one in enumerate(objects(table, type, DEVICE_ALLOCATED)):
             where = f"{DEVICE_ALLOCATED}.{type}[{at}]"
             minor = integer(one, "minor", where) or 0
-            listed.append(DeviceShare(minor, amounts(one, "resources", where), text(one, "id", where)))
+            extension = mapping(one, "extension", where)
+            functions = tuple(
+                read_function(vf, f"{where}.extension.vfs[{place}]")
+                for place, vf in enumerate(objects(extension, "vfs", f"{where}.extension"))
+            )
+            resources = amounts(one, "resources", where)
+            listed.append(DeviceShare(minor, resources, text(one, "id", where), functions))
         found[type] = tuple(listed)
     return found
 
@@ -104,6 +112,7 @@ def shares_text(shares: Shares) -> str:
                     "resources": {
                         name: amount_text(name, number) for name, number in sorted(one.resources.items())
                     },
+                    **({"extension": {"vfs": _functions(one)}} if one.functions else {}),
                 }
                 for one in listed
             ]
@@ -111,6 +120,10 @@ def shares_text(shares: Shares) -> str:
         },
         separators=(",", ":"),
     )
+
+
+def _functions(share: DeviceShare) -> list[Json]:
+    return [{"minor": one.minor, "busID": one.bus} for one in share.functions]
 
 
 def read_wishes(annotations: Mapping[str, str]) -> DeviceWishes:
@@ -139,13 +152,11 @@ def _object(annotations: Mapping[str, str], key: str) -> Json:
 def _hint(hints: Json, type: str) -> DeviceHint:
     at = f"{DEVICE_ALLOCATE_HINT}.{type}"
     one = mapping(hints, type, DEVICE_ALLOCATE_HINT)
-    selector = mapping(one, "selector", at)
-    if selector.get("matchExpressions"):
-        raise ObjectError(f"{at}.selector: only `matchLabels` is understood")
+    virtual = mapping(one, "vfSelector", at) if one.get("vfSelector") is not None else None
     return DeviceHint(
-        texts(selector, "matchLabels", f"{at}.selector"),
+        read_selector(mapping(one, "selector", at), f"{at}.selector"),
         text(one, "allocateStrategy", at),
         text(one, "requiredTopologyScope", at),
         text(one, "exclusivePolicy", at),
-        bool(mapping(one, "vfSelector", at)) or "vfSelector" in one,
+        None if virtual is None else read_selector(virtual, f"{at}.vfSelector"),
     )

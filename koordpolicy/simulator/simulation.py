@@ -227,10 +227,13 @@ class Simulation:
         following: Action | None = action
         while following is not None and following.plan is not None:
             planned = following.plan
-            if isinstance(planned, Binding):
+            binds = (
+                isinstance(planned, Binding) and not planned.reservation
+            )  # a Reservation has nothing to start
+            if binds:
                 self._explain(decision, self._pods[decision.pod])
             outcome = self.cluster.carry_out(planned)
-            if outcome.error is None and isinstance(planned, Binding):
+            if outcome.error is None and binds:
                 self._place(decision)
             elif outcome.error is None and isinstance(planned, Preempt):
                 for victim in planned.victims:

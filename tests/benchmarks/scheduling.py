@@ -6,7 +6,7 @@ change of the node that it is assumed on. Pods are submitted beforehand; that is
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from koordpolicy import resources
 from koordpolicy.graph import Layer, RuleGraph, compile_policies
@@ -16,11 +16,13 @@ from koordpolicy.model.pod import Container, Pod
 from koordpolicy.runtime.collector import keep_what_is_there
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.source import read_tree
+from tests.benchmarks.gpu_nodes import gpu_pods, gpu_scheduler
 from tests.benchmarks.measure import Row
 
 SIZES = (1_000, 5_000, 20_000)
 PODS = 400
 ROUNDS = 10
+GPU_NODES = 5_000
 NOW = 1_700_000_000 * 10**9
 
 
@@ -71,14 +73,14 @@ def pods(series: str, templates: int) -> Iterator[Pod]:
 
 
 def run() -> Iterator[Row]:
-    """Each number of nodes with pods that all differ, and with pods of five kinds."""
+    """Each number of nodes with pods that all differ, and with pods of five kinds; nodes with GPUs."""
     graph = pack()
     for nodes in SIZES:
         for kind, templates in (("all differ", 0), ("five kinds", 5)):
             made = scheduler(graph, nodes)
             keep_what_is_there()  # as the process does once it knows its cluster
             submitting, deciding = min(
-                (_round(made, f"r{at}", templates) for at in range(ROUNDS)), key=lambda spent: spent[1]
+                (_round(made, pods(f"r{at}", templates)) for at in range(ROUNDS)), key=lambda spent: spent[1]
             )
             yield {
                 "nodes": nodes,
@@ -87,11 +89,23 @@ def run() -> Iterator[Row]:
                 "decide µs": deciding * 1e6,
                 "decisions/s": round(1 / deciding),
             }
+    made = gpu_scheduler(graph, GPU_NODES, NOW)
+    keep_what_is_there()
+    submitting, deciding = min(
+        (_round(made, gpu_pods(f"g{at}", PODS)) for at in range(ROUNDS)), key=lambda spent: spent[1]
+    )
+    yield {
+        "nodes": GPU_NODES,
+        "pods": "all differ, GPUs and CPUs of their own",
+        "submit µs": submitting * 1e6,
+        "decide µs": deciding * 1e6,
+        "decisions/s": round(1 / deciding),
+    }
 
 
-def _round(made: Scheduler, series: str, templates: int) -> tuple[float, float]:
+def _round(made: Scheduler, series: Iterable[Pod]) -> tuple[float, float]:
     begin = time.perf_counter()
-    for pod in pods(series, templates):
+    for pod in series:
         made.set_pod(pod)
     middle = time.perf_counter()
     placed = 0

@@ -167,6 +167,27 @@ class DeviceScheduling(PolicyModel):
             many=True,
         ),
     ] = None
+    isolation_label: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "Label by which a pod says what keeps the pods that share a device apart; it is shared with the pod only on nodes that "
+            "have the same. Empty: nobody is asked.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default="",
+        ),
+    ] = None
+    unshared_models: Annotated[
+        Value,
+        Slot(
+            list_of(STRING),
+            "Models that are given as a whole only, by the label of the Device object.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default=[],
+        ),
+    ] = None
     score: Annotated[
         Value,
         Slot(

@@ -1,8 +1,8 @@
 """The openb format: Alibaba's published GPU cluster as two CSV files.
 
 Nodes have the columns `sn, cpu_milli, memory_mib, gpu, model`, pods `name, cpu_milli, memory_mib, num_gpu,
-gpu_milli` and optionally `gpu_spec, qos, creation_time, deletion_time` (seconds). GPUs count as the
-node-level resource `koordinator.sh/gpu` in percent: a whole one is 100, 460 milli are 46.
+gpu_milli` and optionally `gpu_spec, qos, creation_time, deletion_time` (seconds). GPUs are asked for in percent, by
+`koordinator.sh/gpu`: a whole one is 100, 460 milli are 46; each node with some has a Device object that lists them.
 """
 
 import csv
@@ -41,8 +41,8 @@ def read_pods(file: Path) -> list[Arrival]:
 
 
 def read_objects(file: Path) -> list[Json]:
-    """Nothing: the format speaks of nodes and pods alone."""
-    return []
+    """The Device objects of nodes with GPUs; none for a file of pods."""
+    return [device for at, row in _rows(file, ()) if "sn" in row and (device := _device(row, at)) is not None]
 
 
 def _rows(file: Path, wanted: tuple[str, ...]) -> Iterator[tuple[str, Mapping[str, str]]]:
@@ -75,11 +75,36 @@ def _node(row: Mapping[str, str], at: str) -> Json:
     }
     labels = {"kubernetes.io/hostname": row["sn"]}
     if gpus:
-        resources[protocol.GPU] = str(100 * gpus)
+        words = protocol.GPU, protocol.GPU_CORE, protocol.GPU_MEMORY_RATIO, protocol.GPU_SHARED
+        resources |= dict.fromkeys(words, str(100 * gpus))
         labels[protocol.GPU_MODEL] = row.get("model") or "unknown"
     return {
         "metadata": {"name": row["sn"], "labels": labels},
         "status": {"capacity": resources, "allocatable": dict(resources)},
+    }
+
+
+def _device(row: Mapping[str, str], at: str) -> Json | None:
+    """What an agent would say of a node's GPUs; nothing is known of where they are plugged in."""
+    gpus = _number(row, "gpu", at)
+    if not gpus:
+        return None
+    listed = [
+        {
+            "type": "gpu",
+            "id": f"{row['sn']}-{minor}",
+            "minor": minor,
+            "health": True,
+            "resources": {protocol.GPU_CORE: "100", protocol.GPU_MEMORY_RATIO: "100"},
+        }
+        for minor in range(gpus)
+    ]
+    labels = {protocol.GPU_MODEL: row.get("model") or "unknown"}
+    return {
+        "apiVersion": "scheduling.koordinator.sh/v1alpha1",
+        "kind": "Device",
+        "metadata": {"name": row["sn"], "labels": labels},
+        "spec": {"devices": listed},
     }
 
 

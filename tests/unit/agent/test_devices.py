@@ -39,7 +39,7 @@ from koordpolicy.linux.host_root import HostRoot
 from koordpolicy.linux.root import SYS
 from koordpolicy.linux.writes.audit import WriteLog
 from koordpolicy.linux.writes.door import KernelDoor
-from koordpolicy.model.devices import Device, read_devices
+from koordpolicy.model.devices import Device, FunctionGroup, VirtualFunction, read_devices
 from koordpolicy.model.reading import ObjectError
 from tests.conftest import REPOSITORY
 from tests.unit.agent.frames import LIMITS, SECOND
@@ -335,7 +335,13 @@ def test_the_object_is_what_others_read_and_what_is_others_stays(tmp_path: Path)
     jsonschema.validate(said, crd())
     assert [one.type for one in read_devices(said).devices] == ["gpu", "rdma", "rdma", "rdma"]
     assert read_devices(said).devices[1] == Device(
-        "rdma", True, {"koordinator.sh/rdma": 100}, id="0000:18:00.0", numa=1, pcie="pci0000:17"
+        "rdma",
+        True,
+        {"koordinator.sh/rdma": 100},
+        id="0000:18:00.0",
+        numa=1,
+        pcie="pci0000:17",
+        functions=(FunctionGroup({}, (VirtualFunction(-1, "0000:18:00.1"),)),),
     )
     labels = said["metadata"]["labels"]
     assert labels == {

@@ -157,6 +157,94 @@ def test_cards_of_one_switch_come_with_its_network_card() -> None:
     assert [one.reason for one in refused.refusals] == ["Insufficient Topology Scoped GPU Devices"]
 
 
+def _virtual(pool: Pool, *groups: dict[str, Any]) -> None:
+    listed = device_object(2, 2)
+    for device in listed["spec"]["devices"]:
+        if device["type"] == "rdma":
+            at = device["minor"]
+            device["labels"] = {"speed": ("fast", "slow")[at]}
+            device["vfGroups"] = [
+                {**one, "vfs": [{"minor": vf, "busID": f"0000:{at}{place}:00.{9 - vf}"} for vf in range(2)]}
+                for place, one in enumerate(groups)
+            ]
+    pool.devices("n0", listed)
+
+
+def functions(pool: Pool, name: str) -> list[str]:
+    claim = pool.cards.claim_of(("default", name))
+    return [one.bus for share in claim.shares["rdma"] for one in share.functions]
+
+
+def test_a_virtual_function_is_one_pods() -> None:
+    pool = Pool(2)
+    wants = {DEVICE_ALLOCATE_HINT: {"rdma": {"vfSelector": {"matchLabels": {"net": "a"}}}}}
+    refused = pool.place("none", asks("", wants, rdma="10"))
+    assert [one.reason for one in refused.refusals] == ["Insufficient rdma devices"]
+    pool.scheduler.remove_pod(("default", "none"))
+    _virtual(pool, {"labels": {"net": "a"}}, {"labels": {"net": "b"}})
+    assert all(pool.place(f"p{at}", asks("", wants, rdma="10")).placed for at in range(4))
+    got = [functions(pool, f"p{at}") for at in range(4)]
+    assert sorted(got) == [["0000:00:00.8"], ["0000:00:00.9"], ["0000:10:00.8"], ["0000:10:00.9"]]
+    refused = pool.place("more", asks("", wants, rdma="10"))
+    assert [one.reason for one in refused.refusals] == ["Insufficient rdma devices"]
+    claim = pool.cards.claim_of(("default", "p1"))
+    assert read_shares({DEVICE_ALLOCATED: shares_text(claim.shares)}) == claim.shares
+    assert json.loads(shares_text(claim.shares))["rdma"][0]["extension"]["vfs"][0]["busID"] == got[1][0]
+    pool.scheduler.remove_pod(("default", "p1"))
+    decision = pool.scheduler.schedule_one()
+    assert decision is not None
+    assert decision.placed
+    assert functions(pool, "more") == got[1]
+
+
+def test_devices_are_selected_by_expressions() -> None:
+    pool = Pool(2)
+    _virtual(pool)
+    for values, expected in ((["slow"], [1]), (["fast", "slow"], [0])):
+        said = {"matchExpressions": [{"key": "speed", "operator": "In", "values": values}]}
+        name = f"p-{len(values)}"
+        assert pool.place(
+            name, asks("", {DEVICE_ALLOCATE_HINT: {"rdma": {"selector": said}}}, rdma="10")
+        ).placed
+        assert pool.minors(name, "rdma") == expected
+    virtual: dict[str, Any] = {DEVICE_ALLOCATE_HINT: {"rdma": {"vfSelector": {}}}}
+    refused = pool.place("virtual", asks("", virtual, rdma="10"))
+    assert [one.reason for one in refused.refusals] == ["node(s) Insufficient rdma VirtualFunctions"]
+
+
+def test_cards_are_shared_where_pods_are_kept_apart_as_they_want() -> None:
+    pool = Pool(2, 2)
+    said = asks("40")
+    said["labels"] = {"koordinator.sh/gpu-isolation-provider": "HAMi-core"}
+    refused = pool.place("p", said)
+    assert [one.reason for one in refused.refusals] == [
+        "node(s) do not keep pods on gpu devices apart by HAMi-core"
+    ]
+    offers = {**ROOM, **dict.fromkeys((GPU, RATIO, "koordinator.sh/gpu-memory"), "1Ti")}
+    pool.build({"nodes": {"n1": {"allocatable": offers, "labels": said["labels"]}}})
+    decision = pool.scheduler.schedule_one()
+    assert decision is not None
+    assert decision.node == "n1"
+    whole = {**asks("100"), "labels": said["labels"]}
+    assert pool.place("whole", whole).placed
+
+
+def test_models_that_are_given_as_a_whole_only() -> None:
+    own = document("DeviceSharing", "gpu", {"scheduling": {"unsharedModels": ["A800"]}})
+    pool = Pool(2, graph=graph(own, TIES), labels={"node.koordinator.sh/gpu-model": "A800"})
+    refused = pool.place("p", asks("40"))
+    assert [one.reason for one in refused.refusals] == ["gpu devices of the model A800 are not shared"]
+    assert pool.place("whole", asks("100")).placed
+
+
+def test_a_card_may_be_sold_more_than_once() -> None:
+    listed = device_object(1)
+    listed["spec"]["devices"][0]["resources"] |= {"koordinator.sh/gpu-core": "200", RATIO: "200"}
+    pool = Pool(1)
+    pool.devices("n0", listed)
+    assert [pool.place(f"p{at}", asks("60")).placed for at in range(4)] == [True] * 3 + [False]
+
+
 def test_a_node_that_lists_no_devices_leaves_them_to_its_kubelet() -> None:
     pool = Pool(1)
     pool.build({"nodes": {"bare": {"allocatable": {**ROOM, GPU: "800"}}}})

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from koordpolicy.kube.snapshot import Snapshot, write_snapshot
+from koordpolicy.model.devices import read_devices
 from koordpolicy.simulator.traces import read_described, read_workload
 from koordpolicy.simulator.workload import Arrival, Wave, WorkloadError
 
@@ -36,6 +37,11 @@ def test_openb_becomes_nodes_and_arrivals_in_order_of_time(tmp_path: Path) -> No
     assert [node["status"]["allocatable"].get("koordinator.sh/gpu") for node in workload.nodes] == [
         None,
         "800",
+    ]
+    (device,) = workload.objects  # of the node that has GPUs
+    listed = read_devices(device)
+    assert [(one.type, one.minor, one.healthy) for one in listed.devices] == [
+        ("gpu", at, True) for at in range(8)
     ]
     early, late = workload.arrivals
     assert (early.time, early.duration, late.time, late.duration) == (0, 50 * 10**9, 100 * 10**9, 300 * 10**9)

@@ -36,6 +36,7 @@ def keep(state: ClusterState, graph: RuleGraph) -> None:
 DEVICE_SHARE: Final = Plugin(
     filter=devices_free,
     score=devices_score,
+    node_facts=frozenset({"labels"}),
     pod_facts=frozenset({"resources.request"}),
     helped_by=NODES_COME_AND_CHANGE | {Event.POD_GONE, Event.DEVICES_CHANGED},
     row_only=False,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Final
 
 from koordpolicy.algorithms.device_need import DeviceNeed, HintStrategy, by_strategy
@@ -10,7 +11,7 @@ from koordpolicy.algorithms.device_pick import SCOPES, Card, Key, Scope, Unpicke
 from koordpolicy.cluster.device_cards import DeviceCards
 from koordpolicy.cluster.device_policy import DeviceSort
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.model.devices import Device, NodeDevices
+from koordpolicy.model.devices import Device, NodeDevices, VirtualFunction
 from koordpolicy.model.pod_devices import DeviceHint, DeviceShare, DeviceWishes, Shares
 from koordpolicy.model.protocol import CPU, GPU_MODEL, GPU_PARTITION_POLICY
 from koordpolicy.model.reading import Amounts
@@ -76,6 +77,7 @@ class _Choice:
         "_by_minor",
         "_cards",
         "_devices",
+        "_functions",
         "_gradients",
         "_hint",
         "_ids",
@@ -99,10 +101,11 @@ class _Choice:
         for device in self._devices.devices:
             if device.type == sort.type:
                 described.setdefault(device.minor, device)
-        wanted = self._hint.labels.items()
-        self._cards = [
-            card for card in cards.cards(node, sort.type) if wanted <= described[card.minor].labels.items()
-        ]
+        self._cards = cards.cards(node, sort.type)
+        if self._hint is not _NO_HINT:
+            matches = self._hint.selector.matches
+            self._cards = [card for card in self._cards if matches(described[card.minor].labels)]
+        self._functions = self._free_functions(described) if self._hint.functions is not None else None
         self._by_minor = {card.minor: card for card in self._cards}
         self._ids = {minor: one.id for minor, one in described.items()}
         self._key: Key = lambda card: sort.key(
@@ -111,7 +114,9 @@ class _Choice:
 
     def need(self, asked: DeviceNeed) -> DeviceNeed:
         """What is asked for as the pod's hint has it. Raises Unpicked."""
-        if self._hint.virtual:
+        if self._functions is not None and not any(
+            one.functions for one in self._devices.devices if one.type == self._sort.type
+        ):
             reason = f"node(s) Insufficient {self._sort.type} VirtualFunctions"
             raise Unpicked(reason, resolvable=False)
         alone = self._hint.exclusive == _DEVICE_LEVEL
@@ -119,6 +124,28 @@ class _Choice:
         if not found.count or len(self._cards) < found.count:
             raise Unpicked(insufficient(self._sort.type), resolvable=False)
         return found
+
+    def _free_functions(self, described: Mapping[int, Device]) -> dict[int, VirtualFunction]:
+        """The virtual function that a pod would get of each device: the first by its address, of the groups that it wants."""
+        assert self._hint.functions is not None
+        found = {}
+        for card in self._cards:
+            free = [
+                one
+                for group in described[card.minor].functions
+                if self._hint.functions.matches(group.labels)
+                for one in group.functions
+                if not self._of.function_taken(self._node, self._sort.type, card.minor, one.bus)
+            ]
+            if free:
+                found[card.minor] = min(free, key=attrgetter("bus"))
+        return found
+
+    @property
+    def _able(self) -> list[Card]:
+        """The devices that have a virtual function left, where the pod wants one."""
+        functions = self._functions
+        return self._cards if functions is None else [card for card in self._cards if card.minor in functions]
 
     def measure(self, need: DeviceNeed, spare_cpu: int) -> None:
         """Find out what each device would mean for usual pods, where policy names some."""
@@ -137,18 +164,18 @@ class _Choice:
         scope = SCOPES.get(self._hint.scope, Scope.DEVICE)
         if self._sort.by_topology:
             try:
-                return pick_by_topology(self._cards, need, self._key, scope)
+                return pick_by_topology(self._able, need, self._key, scope)
             except Unpicked as why:
                 if scope or why.resolvable:
                     raise
-        return pick(self._cards, need, self._key)
+        return pick(self._able, need, self._key)
 
     def _partition(self, need: DeviceNeed) -> Sequence[int]:
         return best_partitions(
             self._table(),
             need.count,
             [card.minor for card in self._cards if card.used],
-            [card.minor for card in self._cards if card.total],
+            [card.minor for card in self._able if card.total],
             self._sort.left,
             first_group_only=self._wishes.restricted,
             best_first=self._sort.best_first,
@@ -170,7 +197,7 @@ class _Choice:
         """Those near others that the pod has got, at these switches. Raises Unpicked."""
         if together:
             need = replace(need, count=max(need.count, len(switches)))
-        found = pick(self._cards, need, self._key, (), switches, max(need.count, len(switches)))
+        found = pick(self._able, need, self._key, (), switches, max(need.count, len(switches)))
         if together and self.switches(found) != switches:
             raise Unpicked("node(s) Device Joint-Allocate rules violation")
         return found
@@ -181,8 +208,9 @@ class _Choice:
 
     def share(self, minor: int, need: DeviceNeed) -> DeviceShare:
         """What a pod gets of a device, what follows from that too."""
-        card = self._by_minor[minor]
-        return DeviceShare(minor, _filled(card, need.each, self._sort), self._ids[minor])
+        card, functions = self._by_minor[minor], self._functions
+        own = () if functions is None else (functions[minor],)
+        return DeviceShare(minor, _filled(card, need.each, self._sort), self._ids[minor], own)
 
 
 def _filled(card: Card, each: Amounts, sort: DeviceSort) -> Amounts:

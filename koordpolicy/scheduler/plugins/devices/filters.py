@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.algorithms.columns import Mask
-from koordpolicy.algorithms.device_columns import EVERY
+from koordpolicy.algorithms.device_columns import EVERY, shares
 from koordpolicy.algorithms.device_need import DeviceNeed, DeviceRequestError, by_strategy
 from koordpolicy.algorithms.device_pick import Unpicked
 from koordpolicy.algorithms.device_score import BEST, FillStrategy
@@ -46,7 +46,9 @@ def devices_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable |
         return cards.version if cards.known and cards.policy is not None and cards.policy.measures else None
     annotations = pod.pod.annotations
     said = () if KEYS.isdisjoint(annotations) else tuple(annotations.get(key) for key in sorted(KEYS))
-    return state.cards.version, said
+    assert state.cards.policy is not None
+    labels = pod.pod.labels
+    return state.cards.version, said, *[labels.get(key) for key in state.cards.policy.isolation]
 
 
 def rows_of(nodes: NodeView) -> Any:
@@ -84,8 +86,29 @@ def devices_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verd
             these = short if rows is EVERY else rows[short]
             never[short] = columns.fitting(need.each, these, empty=True) < need.count
         found.add(insufficient(type), few, never)
+        if need.shared:
+            _not_shared(found, pod, nodes, type, listed)
     _look_closer(found, pod, nodes, needs, wishes, listed)
     return found.verdicts()
+
+
+def _not_shared(found: "_Refused", pod: PodView, nodes: NodeView, type: str, listed: Mask) -> None:
+    """The nodes whose devices are not shared, or not with this pod."""
+    cards = nodes.state.cards
+    assert cards.policy is not None
+    sort = cards.policy.sorts[type]
+    isolated = pod.pod.labels.get(sort.isolation) if sort.isolation else None
+    if isolated:
+        codes, absent = nodes.label(sort.isolation)
+        others = listed & (codes != nodes.code(isolated))
+        if absent is not None:
+            others |= listed & absent
+        found.add(f"node(s) do not keep pods on {type} devices apart by {isolated}", others, others)
+    if sort.unshared:
+        models = cards.columns(type).models[rows_of(nodes)]
+        for model in sorted(sort.unshared & set(models.tolist())):
+            whole: Mask = listed & (models == model)
+            found.add(f"{type} devices of the model {model} are not shared", whole, whole)
 
 
 class _Refused:
@@ -155,12 +178,13 @@ def devices_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scor
         score: NDArray[np.int64] = np.zeros(nodes.count, np.int64)
         sums = np.zeros(nodes.count, np.int64)
         for name, weight in weighed.items():
+            if name not in columns.total:
+                continue
             total, free = columns.sums(name, rows)
-            there = total > 0
             used = np.minimum(total - free + need.each.get(name, 0), total)
             part = used if strategy == FillStrategy.MOST_ALLOCATED else total - used
-            score += np.where(there, weight * (part * BEST // np.where(there, total, 1)), 0)
-            sums += np.where(there, weight, 0)
+            score += weight * shares(part, total, BEST)
+            sums += weight * (total > 0)
         total_score += score // np.maximum(sums, 1)
     return total_score
 
