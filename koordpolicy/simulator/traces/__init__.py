@@ -2,10 +2,10 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from koordpolicy.model.reading import mapping
-from koordpolicy.simulator.traces import manifests, openb
+from koordpolicy.simulator.traces import gpu_serving, manifests, openb
 from koordpolicy.simulator.traces.described import read_described
 from koordpolicy.simulator.workload import Arrival, Json, Workload, WorkloadError
 
@@ -31,6 +31,10 @@ READERS: dict[str, Reader] = {
     ".gz": manifests,
 }
 """The formats by the suffix of the file."""
+
+
+_MOST: Final = 1 << 16
+"""Characters of a line that names columns."""
 
 
 def read_workload(nodes: Path, pods: Path) -> Workload:
@@ -60,7 +64,17 @@ def _reader(file: Path) -> Reader:
     reader = READERS.get(file.suffix.lower())
     if reader is None:
         raise WorkloadError(f"{file}: unknown format; files end with {', '.join(READERS)}")
-    return reader
+    return gpu_serving if reader is openb and _of_serving(file) else reader
+
+
+def _of_serving(file: Path) -> bool:
+    """Whether the columns of a CSV file are those of the traces of GPUs that serve."""
+    try:
+        with file.open(encoding="utf-8") as stream:
+            columns = {one.strip() for one in stream.readline(_MOST).split(",")}
+    except (OSError, UnicodeDecodeError):
+        return False  # whoever reads it says so
+    return columns.issuperset(gpu_serving.NODE_COLUMNS) or columns.issuperset(gpu_serving.POD_COLUMNS)
 
 
 __all__ = ["READERS", "read_described", "read_workload"]

@@ -1,6 +1,7 @@
 """Workloads from files: what is read, and what is said of files that cannot be."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,32 @@ def files(tmp_path: Path, nodes: str = NODES, pods: str = PODS, suffix: str = ".
 def resources(arrival: Arrival) -> dict[str, str]:
     requests: dict[str, str] = arrival.pod["spec"]["containers"][0]["resources"]["requests"]
     return requests
+
+
+SERVING_NODES = "gpu_model,gpu_capacity_num,cpu_num,node_name\nA10,1,128,2\nH800,8,192,7\n"
+SERVING_PODS = (
+    "instance_sn,role,app_name,cpu_request,gpu_request,rdma_request,memory_request,creation_time,deletion_time\n"
+    "instance_1,HN,app_0,12,1,25,120.0,475.00000000000006,900.0\n"
+    "instance_0,CN,app_1,64,0,1,320.0,,\n"
+)
+
+
+def test_serving_gpus_become_nodes_devices_and_arrivals(tmp_path: Path) -> None:
+    nodes, pods = tmp_path / "nodes.csv", tmp_path / "pods.csv"
+    nodes.write_text(SERVING_NODES, encoding="utf-8")
+    pods.write_text(SERVING_PODS, encoding="utf-8")
+    workload = read_workload(nodes, pods)
+    offered = [node["status"]["allocatable"] for node in workload.nodes]
+    assert [(one["koordinator.sh/gpu"], one["koordinator.sh/rdma"], one["memory"]) for one in offered] == [
+        ("100", "100", "1024Gi"),
+        ("800", "400", "1536Gi"),
+    ]
+    kinds = [Counter(one.type for one in read_devices(device).devices) for device in workload.objects]
+    assert kinds == [{"gpu": 1, "rdma": 1}, {"gpu": 8, "rdma": 4}]
+    first, second = workload.arrivals
+    assert (first.time, first.duration, second.time, second.duration) == (0, None, 475 * 10**9, 425 * 10**9)
+    assert resources(first) == {"cpu": "64", "memory": "320Gi", "koordinator.sh/rdma": "1"}
+    assert resources(second)["koordinator.sh/gpu"] == "100"
 
 
 def test_openb_becomes_nodes_and_arrivals_in_order_of_time(tmp_path: Path) -> None:

@@ -1,0 +1,44 @@
+"""Rows of CSV files, and numbers in them, with their places."""
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from koordpolicy.simulator.workload import WorkloadError
+
+MAX_ROWS = 1_000_000
+
+
+def table_rows(file: Path, wanted: tuple[str, ...]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Rows with their place as `file:line`, of a file with these columns. Raises WorkloadError."""
+    try:
+        with file.open(encoding="utf-8", newline="") as stream:
+            reader = csv.DictReader(stream)
+            missing = [column for column in wanted if column not in (reader.fieldnames or ())]
+            if missing:
+                raise WorkloadError(
+                    f"{file}:1: there is no column {', '.join(f'`{column}`' for column in missing)};"
+                    f" the first line must name the columns {', '.join(wanted)}"
+                )
+            for count, row in enumerate(reader):
+                if count >= MAX_ROWS:
+                    raise WorkloadError(f"{file}: more than {MAX_ROWS:,} rows")
+                yield f"{file}:{reader.line_num}", row
+    except OSError as error:
+        raise WorkloadError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise WorkloadError(f"{file}: not UTF-8 at byte {error.start}") from None
+
+
+def whole_number(row: Mapping[str, str], column: str, at: str) -> int:
+    """A number of a row, rounded down; 0 where there is none. Raises WorkloadError for what is none, or below 0."""
+    text = (row.get(column) or "").strip()
+    if not text:
+        return 0
+    try:
+        value = int(float(text))
+    except (ValueError, OverflowError):
+        raise WorkloadError(f"{at}: `{text}` in column `{column}` is no number") from None
+    if value < 0:
+        raise WorkloadError(f"{at}: `{text}` in column `{column}` is negative")
+    return value
