@@ -333,6 +333,35 @@ def test_no_share_is_promised_twice_over_any_history(steps: list[tuple[str, int,
         assert total == sum(int(there[one]) for one in held)
 
 
+@settings(max_examples=25)
+@given(
+    st.lists(st.tuples(st.sampled_from(["place", "place", "gone", "tried"]), st.integers(0, 7)), max_size=20)
+)
+def test_no_virtual_function_is_promised_twice_over_any_history(steps: list[tuple[str, int]]) -> None:
+    pool = Pool(2)
+    _virtual(pool, {"labels": {"net": "a"}})  # two cards with two functions each
+    wants = {DEVICE_ALLOCATE_HINT: {"rdma": {"vfSelector": {"matchLabels": {"net": "a"}}}}}
+    there: set[str] = set()
+    for step, which in steps:
+        name = f"p{which}"
+        if step == "place" and name not in there:
+            pool.submit(name, asks("", wants, rdma="10"))
+            there.add(name)
+            while pool.scheduler.schedule_one() is not None:
+                pass
+        elif step == "gone" and name in there:
+            pool.scheduler.remove_pod(("default", name))
+            there.remove(name)
+            while pool.scheduler.schedule_one() is not None:
+                pass
+        elif step == "tried":
+            with pool.scheduler.cache.trial():
+                pool.scheduler.cache.displace(*[("default", one) for one in there])
+        claims = pool.cards.owners("n0").values()
+        held = [one.bus for claim in claims for share in claim.shares["rdma"] for one in share.functions]
+        assert len(set(held)) == len(held) == min(4, len(there))
+
+
 def test_a_text_of_shares_reads_back() -> None:
     pool = Pool(2)
     pool.place("a", asks("200"))
