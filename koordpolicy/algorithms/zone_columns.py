@@ -152,11 +152,15 @@ class RoomColumns:
         )
         refused, left = np.zeros((len(REASONS), rows), np.bool_), np.ones(rows, np.bool_)
         for place, mask in enumerate((*conflicts, *ends)):
-            refused[place] = mask & left
-            left &= ~mask
-        undecided = left & (aligned & ~(fits & known) | bound & ~self._alike)
-        undecided |= refused[_LASTING:].any(axis=0) & bound & ~self._alike
-        refused[:, undecided] = False
+            if mask.any():  # as few of them
+                refused[place] = mask & left
+                left &= ~mask
+        undecided = left & aligned & ~(fits & known)
+        odd = bound & ~self._alike
+        if odd.any():
+            undecided |= odd & (left | refused[_LASTING:].any(axis=0))
+        if undecided.any():
+            refused[:, undecided] = False
         return Looked(refused, np.logical_or.reduce(refused[:_LASTING]), undecided)
 
     def _terms(self, needs: PodNeeds) -> "_Terms":

@@ -62,6 +62,8 @@ def cpus_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdict
     if needs is None:
         return refuses_none(("cpus",), nodes.count)
     looked, total = cpus.columns().look(needs), nodes.total
+    if not looked.undecided.any() and not looked.refused.any():
+        return refuses_none(("cpus",), nodes.count)
     refused: Mask = np.array([nodes.some(one[:total]) for one in looked.refused])
     undecided: NDArray[np.intp] = np.flatnonzero(nodes.some(looked.undecided[:total]))
     unresolvable: Mask = nodes.some(looked.unresolvable[:total]).copy()
