@@ -18,6 +18,7 @@ from koordpolicy.cluster.demand import Demand
 from koordpolicy.cluster.loads import LoadPolicy, LoadRules, loads_of, new_load
 from koordpolicy.cluster.nodes import KINDS, TAINTS, kinds_text, node_schema, taint_text
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.reservations import keeps_room
 from koordpolicy.cluster.state import ClusterState
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.amounts import within
@@ -100,6 +101,8 @@ class ClusterCache:
         self.state = ClusterState() if state is None else state
         self.state.reservations.pods_on = self.pods_on
         self.state.reservations.labels_of = self._labels_of
+        self.state.reservations.facts_of = self._facts_of
+        self.state.reservations.node_names = self._node_names
         self.state.cpus.facts_of = self._facts_of
         self._policy = policy
         self._catalogue = catalogue
@@ -162,6 +165,8 @@ class ClusterCache:
             and self._weighs_the_same(entry, known, placed)
             and _holds_the_same(known.view, view)
         ):
+            if self.state.reservations.available and keeps_room(view):
+                self._share(entry)  # it may have owners already as it begins to keep room
             return
         if known is not None:
             entry.demand.count(known.view, -1)
@@ -241,6 +246,9 @@ class ClusterCache:
     def _labels_of(self, node: str) -> Mapping[str, str]:
         entry = self._nodes.get(node)
         return {} if entry is None or entry.node is None else entry.node.labels
+
+    def _node_names(self) -> Sequence[str]:
+        return [self.table.name(row) for row in range(len(self.table))]
 
     def _facts_of(self, node: str) -> Record:
         return dict(self.table.row(self.table.index(node))) if node in self.table else {}

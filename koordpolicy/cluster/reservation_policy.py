@@ -23,7 +23,7 @@ ATTEMPTS: Final = 5
 
 _FIELDS: Final = (
     "pods.priority", "pods.schedulerName", "pods.preemptionPolicy", "matching.once", "matching.allows", "choice.order",
-    "removal.enabled", "removal.after", "removal.orphans", "removal.clearsPods",
+    "preAllocation.order", "removal.enabled", "removal.after", "removal.orphans", "removal.clearsPods",
 )  # fmt: skip
 """What depends on a Reservation."""
 _LAST: Final[SortKey] = ((1,),)
@@ -46,7 +46,17 @@ class ReservationPolicy:
     """The ReservationPolicy documents of one revision. `every` and `removal_every` are nanoseconds."""
 
     __slots__ = (
-        "_decisions", "_emptiest", "_most_owners", "_other_weight", "_weights", "attempts", "every", "preferred", "removal_every",
+        "_decisions",
+        "_emptiest",
+        "_most_owners",
+        "_other_weight",
+        "_weights",
+        "attempts",
+        "cluster_label",
+        "cluster_mode",
+        "every",
+        "preferred",
+        "removal_every",
         "workers",
     )  # fmt: skip
 
@@ -69,6 +79,8 @@ class ReservationPolicy:
         self.preferred: Final[int] = value("choice.preferred", 1000)
         self.every: Final = nanoseconds("status.every", 3_000_000_000)
         self.attempts: Final[int] = value("status.attempts", ATTEMPTS)
+        self.cluster_mode: Final = value("preAllocation.clusterMode", otherwise=False) is True
+        self.cluster_label: Final = str(value("preAllocation.clusterLabel", ""))
         self.workers: Final[int] = value("status.workers", 1)
         self.removal_every: Final = nanoseconds("removal.every", 60_000_000_000)
 
@@ -120,7 +132,14 @@ class ReservationPolicy:
 
     def place(self, view: PodView, facts: Record) -> SortKey:
         """The place of a Reservation with these facts among those that a pod fits into."""
-        decision = self._decisions["choice.order"]
+        return self._place("choice.order", view, facts)
+
+    def candidate_place(self, view: PodView, reservation: Reservation) -> SortKey:
+        """The place of a pod among those that may give their room to a Reservation."""
+        return self._place("preAllocation.order", view, reservation_facts(reservation))
+
+    def _place(self, field: str, view: PodView, facts: Record) -> SortKey:
+        decision = self._decisions[field]
         try:
             return ((0,), *sort_key_of(decision.value({"pod": view.facts, "reservation": facts}) or ()))
         except CelError:

@@ -15,6 +15,7 @@ from koordpolicy.cluster.operating_pods import operating_reservation
 from koordpolicy.cluster.owner_index import OwnerIndex
 from koordpolicy.cluster.pods import PodView, own_millicores, with_amounts
 from koordpolicy.cluster.reservation_policy import ATTEMPTS, ReservationPolicy
+from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.pod_reservations import NO_RESERVATIONS, operates_as_reservation
 from koordpolicy.model.protocol import RESERVE_POD
@@ -31,7 +32,9 @@ class OwnerPods:
 
 
 class Reservations:
-    """Kept from events. `pods_on` and `labels_of` give the pods and the labels of a node as they are now, in a trial too."""
+    """Kept from events. `pods_on`, `labels_of` and `facts_of` give the pods, labels and facts of a node as they are now, in a trial too,
+    `node_names` all nodes.
+    """
 
     def __init__(self) -> None:
         self.policy: ReservationPolicy | None = None
@@ -49,6 +52,11 @@ class Reservations:
         """Another one after every change of an object."""
         self.pods_on: Callable[[str], Mapping[PodKey, PodView]] = lambda node: {}
         self.labels_of: Callable[[str], Mapping[str, str]] = lambda node: NO_TEXT
+        self.facts_of: Callable[[str], Record] = lambda node: {}
+        self.node_names: Callable[[], Sequence[str]] = lambda: ()
+        self.giving: tuple[str, frozenset[str]] = "", frozenset()
+        """For which reserve pod, by its UID, pods of which nodes gave their room when it was asked last."""
+        self._pre_allocating = 0
 
     def begin(self, policy: ReservationPolicy) -> None:
         """Keep them as a revision says."""
@@ -80,6 +88,11 @@ class Reservations:
         return bool(self._by_node)
 
     @property
+    def make_way(self) -> bool:
+        """Whether any pod may find others that make way for it."""
+        return bool(self._by_node) or self._pre_allocating > 0
+
+    @property
     def said(self) -> Sequence[Reservation]:
         """All there are, as their objects say, whatever policy says."""
         return [*self._said.values()]
@@ -105,6 +118,7 @@ class Reservations:
         self.remove(uid)
         self._said[uid] = reservation
         kept = self._all[uid] = self.kept(reservation)
+        self._pre_allocating += kept.pre_allocation.enabled
         if kept.available:
             self._by_node.setdefault(kept.node_name, {})[uid] = kept
             self._index.add(kept)
@@ -118,6 +132,7 @@ class Reservations:
         before = self._all.pop(uid, None)
         if before is None:
             return False
+        self._pre_allocating -= before.pre_allocation.enabled
         there = self._by_node.get(before.node_name)
         if there is not None and there.pop(uid, None) is not None:
             self._index.remove(uid)

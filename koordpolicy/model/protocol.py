@@ -146,6 +146,7 @@ EXACT_MATCH_RESERVATION = "scheduling.koordinator.sh/exact-match-reservation"
 OPERATING_MODE = "scheduling.koordinator.sh/operating-mode"
 OPERATING_AS_RESERVATION = "Reservation"
 RESERVATION_OWNERS = "scheduling.koordinator.sh/reservation-owners"
+PRE_ALLOCATION_REQUIRED = "scheduling.koordinator.sh/pre-allocation-required"
 RESERVATION_CURRENT_OWNER = "scheduling.koordinator.sh/reservation-current-owner"
 
 # Reservations

@@ -131,7 +131,7 @@ class Framework:
                 digest = self.profile.digest
                 return None, PodDecision(pod.key, pod.uid, "", len(table), 0, (refused,), digest=digest)
             evaluation = evaluations.get(cycle, table)
-            if self.cache.state.reservations.available:
+            if self.cache.state.reservations.make_way:
                 evaluation = with_room_kept(cycle, evaluation, self.cache)
             evaluation = self.post_filters.counted(cycle, evaluation)
             promised = self._ledger.promised_to(pod.key)

@@ -1,5 +1,7 @@
 """Evaluations of pods for which others make way: what those keep on their nodes counts as free, for these pods alone."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +35,18 @@ def with_room_kept(cycle: Cycle, evaluation: Evaluation, cache: ClusterCache) ->
             ],
             cache_keys={**evaluation.cache_keys, **fresh.cache_keys},
         )
+
+
+@contextmanager
+def way_made(cycle: Cycle, cache: ClusterCache) -> Iterator[None]:
+    """A trial in which those who make way for a pod are gone from their nodes. Raises CycleProblem."""
+    gone = makes_way(cycle, cache) if cache.state.reservations.make_way else {}
+    if not gone:
+        yield
+        return
+    with cache.trial():
+        cache.displace(*(key for keys in gone.values() for key in keys))
+        yield
 
 
 def makes_way(cycle: Cycle, cache: ClusterCache) -> dict[str, list[PodKey]]:

@@ -366,7 +366,9 @@ def _claim(name: str, plugin: Plugin, state: Any, data: object) -> Claim:
         name,
         data,
         _nothing if plugin.undo is None else partial(plugin.undo, state),
-        None if plugin.prebind is None else partial(plugin.prebind, state, data),
+        None
+        if plugin.prebind is None or (plugin.writes is not None and not plugin.writes(data))
+        else partial(plugin.prebind, state, data),
         lasting=plugin.adopt is not None,
         redo=None if plugin.redo is None else partial(plugin.redo, state),
         annotations=None if plugin.annotates is None else plugin.annotates(data),

@@ -15,6 +15,7 @@ from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.decision import NoCandidate, PostFilterResult
 from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.filter_run import CycleFilters
+from koordpolicy.scheduler.kept_room import way_made
 from koordpolicy.scheduler.ledger import Ledger
 from koordpolicy.scheduler.nominations import Nominations
 from koordpolicy.scheduler.plugins.base import PostFilter
@@ -81,11 +82,12 @@ class PostFilters:
         first says; None where there are none. Nothing follows from it yet: `follow` does. Raises CycleProblem.
         """
         first: NoCandidate | None = None
-        for plugin, run in self._asked(cycle):
-            found = plugin.find(run, evaluation)
-            if not isinstance(found, NoCandidate):
-                return found
-            first = first or found
+        with way_made(cycle, self._cache):
+            for plugin, run in self._asked(cycle):
+                found = plugin.find(run, evaluation)
+                if not isinstance(found, NoCandidate):
+                    return found
+                first = first or found
         return first
 
     def follow(self, cycle: Cycle, found: PostFilterResult | NoCandidate) -> None:
@@ -116,8 +118,9 @@ class PostFilters:
 
     def could(self, cycle: Cycle, evaluation: Evaluation) -> str | None:
         """The node on which room could be made for a pod, if any; nothing follows from it. Raises CycleProblem."""
-        found = (plugin.could(run, evaluation) for plugin, run in self._asked(cycle))
-        return next((node for node in found if node is not None), None)
+        with way_made(cycle, self._cache):
+            found = (plugin.could(run, evaluation) for plugin, run in self._asked(cycle))
+            return next((node for node in found if node is not None), None)
 
     def beside(self, cycle: Cycle, node: str, going: Collection[PodKey]) -> Victims[PodKey] | None:
         """Who goes from a node for a pod when some go in any case; None if all were in vain. Raises CycleProblem.

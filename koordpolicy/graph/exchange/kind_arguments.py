@@ -63,8 +63,14 @@ KIND_ARGUMENTS: Final[Mapping[tuple[str, str], KindArgument]] = {
     ("NodeNUMAResource", "numaScoringStrategy"): KindArgument("zoneStrategy", _ZONE_STRATEGY),
     ("Reservation", "controllerWorkers"): KindArgument("controllerWorkers", COUNT),
     ("Reservation", "disableGarbageCollection"): KindArgument("disableGarbageCollection"),
+    ("Reservation", "enablePreemption"): KindArgument("enablePreemption"),
     ("Reservation", "gcDurationSeconds"): KindArgument("gcDuration", TIME),
     ("Reservation", "gcIntervalSeconds"): KindArgument("gcInterval", TIME),
+    ("Reservation", "preAllocationConfig.enableClusterMode"): KindArgument("enableClusterMode"),
+    ("Reservation", "preAllocationConfig.clusterLabelKey"): KindArgument("clusterLabelKey", WORD),
+    ("Reservation", "preAllocationConfig.clusterPriorityAnnotationKey"): KindArgument(
+        "clusterPriorityAnnotationKey", WORD
+    ),
     ("Reservation", "resyncIntervalSeconds"): _METRICS,
     ("ElasticQuota", "delayEvictTime"): KindArgument("delayEvictTime", WINDOW),
     ("ElasticQuota", "revokePodInterval"): KindArgument("revokePodInterval", WINDOW),

@@ -229,7 +229,8 @@ def _parameters(draft: _Draft) -> None:
             _parameter(draft, row)
     for plugin, arguments in draft.profile.arguments.items():
         rows = {row.path for row in ARGUMENTS if row.plugin == plugin and plugin in working}
-        for path in _leaves(arguments, rows):
+        said = {tuple(name.split(".")) for of, name in KIND_ARGUMENTS if of == plugin}
+        for path in _leaves(arguments, rows, said):
             place = f"pluginConfig.{plugin}.{'.'.join(path)}"
             if plugin not in working:
                 draft.left(place, "the plugin is not at work in the profile")
@@ -300,15 +301,19 @@ def _others(draft: _Draft, graph: RuleGraph) -> None:
 
 
 def _leaves(
-    value: Mapping[str, Any], known: set[tuple[str, ...]], at: tuple[str, ...] = ()
+    value: Mapping[str, Any],
+    known: set[tuple[str, ...]],
+    said: set[tuple[str, ...]],
+    at: tuple[str, ...] = (),
 ) -> Iterator[tuple[str, ...]]:
-    """Paths of what is said beside `known`."""
+    """Paths of what is said beside `known`; a mapping is entered where a part of it is known, or in `said`."""
     for name, one in value.items():
         path = (*at, name)
         if path in known:
             continue
-        if isinstance(one, Mapping) and any(row[: len(path)] == path for row in known):
-            yield from _leaves(one, known, path)
+        inside = any(row[: len(path)] == path and len(row) > len(path) for row in (*known, *said))
+        if isinstance(one, Mapping) and inside:
+            yield from _leaves(one, known, said, path)
         else:
             yield path
 

@@ -207,7 +207,8 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         _SCHEDULED,
         (
             "pods pods.priority pods.schedulerName pods.preemptionPolicy matching matching.once matching.allows "
-            "matching.mostOwners choice choice.order choice.preferred choice.strategy choice.weights choice.otherWeight"
+            "matching.mostOwners choice choice.order choice.preferred choice.strategy choice.weights choice.otherWeight "
+            "preAllocation preAllocation.clusterMode preAllocation.clusterLabel preAllocation.order"
         ),
     ),
     (

@@ -195,6 +195,34 @@ class ReservationRemoval(PolicyModel):
     ] = None
 
 
+class PreAllocation(PolicyModel):
+    """Who gives the room that it holds already to Reservations that ask for that (`spec.preAllocation`)."""
+
+    cluster_mode: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether Reservations may ask for the pods of the cluster that have a label, instead of those that own them.",
+            roots=_NOWHERE,
+            default=False,
+        ),
+    ] = None
+    cluster_label: Annotated[
+        Value,
+        Slot(STRING, "The label that those pods have; empty for none.", roots=_NOWHERE, default=""),
+    ] = None
+    order: Annotated[
+        Value,
+        Slot(
+            DYN,
+            "Sort keys of the pods of a node that may give their room; the first gives it. Names decide last.",
+            combine=Combine.ORDER,
+            roots=_PAIR,
+            many=True,
+        ),
+    ] = None
+
+
 class ReservationPolicySpec(PolicySpec):
     """How Reservations are scheduled, who takes from which, and how they end."""
 
@@ -204,6 +232,8 @@ class ReservationPolicySpec(PolicySpec):
     """Who may take from them."""
     choice: Given[ReservationChoice] = None
     """From which of several."""
+    pre_allocation: Given[PreAllocation] = None
+    """Who gives its room to them."""
     status: Given[ReservationStatus] = None
     """How their status is kept."""
     removal: Given[ReservationRemoval] = None

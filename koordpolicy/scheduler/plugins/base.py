@@ -501,7 +501,7 @@ class Plugin:
     shows the pod on its node. `concerns` says of which pods they are asked at all (None: of all), `concerned` the same by the state.
     `jobs` is what it does for pods that go together.
 
-    `annotates` gives what is written on the pod with its binding. `makes_way` names pods that all filters and scores leave out on their
+    `annotates` gives what is written on the pod with its binding, `writes` says for which data `prebind` is asked at all (None: all). `makes_way` names pods that all filters and scores leave out on their
     nodes when they are asked about a certain pod; it is asked once in each cycle, so it has to be quick where it has nothing to say.
 
     `post_filter` makes, once for each revision, what is asked when no node takes a pod: the first of the profile's that makes room, in
@@ -538,6 +538,7 @@ class Plugin:
     permit: Permit | None = None
     prebind: Prebind | None = None
     annotates: Annotate | None = None
+    writes: Callable[[Any], bool] | None = None
     makes_way: MakesWay | None = None
     status: Callable[[Any], Mapping[str, Any] | None] | None = None
     post_filter: Callable[[PostFilterHost], PostFilter] | None = None

@@ -354,6 +354,40 @@ def test_the_index_finds_all_that_a_pod_owns(
     assert index.find(pod) == []
 
 
+def test_others_go_for_a_reservation_where_policy_lets_them() -> None:
+    for policy, victims in (("", []), ("parameters: {enablePreemption: {value: true}}", ["low"])):
+        world = Reserved(policy, n1=_TEN)
+        world.ask("low", "8")
+        world.pods["low"]["spec"]["priority"] = 5000
+        world.show("low")
+        world.run()
+        world.reserve(reservation("r", cpu="4"))
+        made = world.run()["r"].preemption
+        assert [one.pod[1] for one in made.victims] if made else victims == []
+        if victims:
+            world.end("low")
+            assert world.run()["r"].node == "n1"
+
+
+def test_an_owner_goes_for_a_more_important_one_inside_its_reservation() -> None:
+    world = Reserved(n1=_TEN)
+    spec = {"allocateOnce": False, "allocatePolicy": "Restricted"}
+    world.reserve(reservation("r", cpu="6", app="web", spec=spec))
+    world.ask("other", "4")
+    world.ask("low", "5", app="web")
+    world.pods["low"]["spec"]["priority"] = 5000
+    world.show("low")
+    assert all(one.placed for one in world.run().values())
+    world.ask("high", "6", app="web", annotations={_AFFINITY: "{}"})
+    made = world.run()["high"].preemption
+    assert made is not None
+    assert [one.pod[1] for one in made.victims] == ["low"]
+    assert world.requested() == 10_000, "nothing has changed yet"
+    world.end("low")
+    assert world.run()["high"].node == "n1"
+    assert world.taken() == {"r": ("high",)}
+
+
 def test_policies_that_give_out_in_another_way_do_not_share_a_node() -> None:
     world = Reserved(n1=_TEN)
     world.reserve(reservation("shared"))

@@ -19,6 +19,7 @@ from koordpolicy.scheduler.plugins.devices.claim import (
     take,
     take_again,
     write,
+    writes,
 )
 from koordpolicy.scheduler.plugins.devices.filters import (
     devices_advice,
@@ -49,6 +50,7 @@ DEVICE_SHARE: Final = Plugin(
     redo=take_again,
     adopt=adopt,
     prebind=write,
+    writes=writes,
     annotates=said_with_binding,
     advice=devices_advice,
 )

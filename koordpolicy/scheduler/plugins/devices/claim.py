@@ -89,10 +89,13 @@ def said_with_binding(claim: Any) -> Mapping[str, str]:
     return {DEVICE_ALLOCATED: shares_text(claim.shares)} if claim.reserve else {}
 
 
+def writes(claim: Any) -> bool:
+    """Whether there is a pod to be written about."""
+    return not claim.reserve
+
+
 async def write(_host: Host, claim: DeviceClaim, cluster: Port, _sleep: Sleep) -> None:
     """Write what a pod has into its annotation, before it is bound. Raises KubeError."""
-    if claim.reserve:
-        return  # no such pod is there to be written
     metadata = {"uid": claim.uid, "annotations": {DEVICE_ALLOCATED: shares_text(claim.shares)}}
     if not claim.uid:
         del metadata["uid"]

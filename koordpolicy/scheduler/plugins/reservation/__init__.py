@@ -18,6 +18,8 @@ from koordpolicy.cluster.reservation_policy import ReservationPolicy
 from koordpolicy.cluster.reservations import is_reserve_pod, keeps_room
 from koordpolicy.cluster.state import ClusterState
 from koordpolicy.graph import RuleGraph
+from koordpolicy.kube import StrategicPatch
+from koordpolicy.kube.resources import PODS
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.pod_reservations import NO_RESERVATIONS
 from koordpolicy.model.protocol import ALLOCATE_ALIGNED, RESERVATION_ALLOCATED, RESERVE_POD_NODE
@@ -28,11 +30,20 @@ from koordpolicy.scheduler.plugins.base import (
     NODES_COME_AND_CHANGE,
     Host,
     Plugin,
+    Port,
     Refusal,
     Said,
+    Sleep,
     request_of,
 )
 from koordpolicy.scheduler.plugins.parameters import Parameters, texts
+from koordpolicy.scheduler.plugins.reservation.pre_allocation import (
+    NOT_ENOUGH,
+    makes_room,
+    pre_allocating,
+)
+from koordpolicy.scheduler.plugins.reservation.pre_allocation import chosen as chosen_candidates
+from koordpolicy.scheduler.plugins.reservation.pre_allocation import refused as refused_candidates
 from koordpolicy.scheduler.plugins.reservation.room import (
     NO_MATCH,
     Ignored,
@@ -49,11 +60,12 @@ CONFLICT: Final = "node(s) reservation allocate policy conflict"
 
 
 class ReservationClaim(NamedTuple):
-    """Which reservation a pod takes from."""
+    """Which reservation a pod takes from; of a reserve pod, which pods (with their UIDs) give their room to it."""
 
     pod: PodKey
     name: str
     uid: str
+    owners: tuple[tuple[PodKey, str], ...] = ()
 
 
 class ReservationBook:
@@ -69,7 +81,7 @@ class ReservationBook:
 
     def concerned(self, pod: PodView) -> bool:
         """Whether a pod may take from any: not where there are none, and it says nothing of them."""
-        if self._host.cluster.reservations.available:
+        if self._host.cluster.reservations.make_way:
             return True
         try:
             return bool(pod.pod.annotations) and pod.reservations is not NO_RESERVATIONS
@@ -82,6 +94,8 @@ def _says(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
     reservations = state.reservations
     if not reservations.available and not pod.pod.annotations:
         return None  # as of nearly all, in one look
+    if pre_allocating(pod, reservations) is not None:
+        return ANEW
     if keeps_room(pod):
         return (
             "reserve",
@@ -110,9 +124,9 @@ def _ignored(parameters: Parameters) -> Ignored:
 
 
 def make_way(pod: PodView, state: ClusterState, said: Said) -> Mapping[str, Sequence[PodKey]]:
-    """The reserve pods of the reservations that a pod may take from."""
+    """The reserve pods of the reservations that a pod may take from; of a reserve pod, those who give their room to it."""
     if keeps_room(pod):
-        return {}
+        return makes_room(pod, state.reservations)
     return {
         node: [one.pod.key for one in found if state.reservations.holds(one)]
         for node, found in _matching(pod, state, said()).items()
@@ -159,7 +173,9 @@ def _of_reserve_pod(pod: PodView, nodes: NodeView) -> Verdicts:
         at = nodes.place_of(node)
         if at is not None:
             refused[1, at] = True
-    return Verdicts((WRONG_NODE, CONFLICT), refused, np.logical_or(refused[0], refused[1]))
+    reasons, more = refused_candidates(pod, nodes)
+    every = np.vstack((refused, *more)) if more else refused
+    return Verdicts((WRONG_NODE, CONFLICT, *reasons), every, np.logical_or.reduce(every))
 
 
 def _policy(state: ClusterState, pod: PodView) -> str:
@@ -198,7 +214,9 @@ def reserve(
 ) -> ReservationClaim | Refusal | None:
     """Take from one of the reservations on the node, the first as policy orders them."""
     wants, state = pod.reservations, nodes.state
-    if keeps_room(pod) or wants.ignores:
+    if keeps_room(pod):
+        return _given(pod, nodes, parameters)
+    if wants.ignores:
         return None
     if wants is NO_RESERVATIONS and not state.reservations.available:
         return None
@@ -214,6 +232,38 @@ def reserve(
     return ReservationClaim(pod.pod.key, taken.name, taken.uid)
 
 
+def _given(pod: PodView, nodes: NodeView, parameters: Parameters) -> ReservationClaim | Refusal | None:
+    """Who gives its room to a reservation on its node, and becomes its owner."""
+    reservations = nodes.state.reservations
+    reservation = pre_allocating(pod, reservations)
+    if reservation is None:
+        return None
+    node = nodes.text(nodes.names().tolist()[0])
+    giving = chosen_candidates(reservation, node, nodes.one(0), reservations, parameters.once(_ignored))
+    if giving is None:
+        return Refusal(NOT_ENOUGH)
+    if not giving:
+        return None
+    for view in giving:
+        reservations.take(view.pod.key, reservation.uid)
+    owners = tuple((view.pod.key, view.pod.uid) for view in giving)
+    return ReservationClaim(pod.pod.key, reservation.name, reservation.uid, owners)
+
+
+async def write(_book: ReservationBook, claim: ReservationClaim, cluster: Port, _sleep: Sleep) -> None:
+    """Have those say whose owners they are who give their room, before it is kept. Raises KubeError."""
+    for (namespace, name), uid in claim.owners:
+        metadata = {"uid": uid, "annotations": {RESERVATION_ALLOCATED: _allocated(claim)}}
+        await cluster.patch(
+            PODS, name, StrategicPatch({"metadata": metadata}), namespace=namespace, subresource="status"
+        )
+
+
+def writes(claim: Any) -> bool:
+    """Whether others are to be written about."""
+    return bool(claim.owners)
+
+
 def adopt(book: ReservationBook, pod: PodView, _node: str) -> ReservationClaim | None:
     """What the annotation of a pod on its node says."""
     if not pod.pod.annotations or RESERVATION_ALLOCATED not in pod.pod.annotations:
@@ -227,18 +277,28 @@ def adopt(book: ReservationBook, pod: PodView, _node: str) -> ReservationClaim |
 
 
 def undo(book: ReservationBook, claim: ReservationClaim) -> None:
-    """The pod takes from it no more."""
-    book.cluster.reservations.give_back(claim.pod)
+    """The pod takes from it no more, or those who gave their room."""
+    for pod in _takers(claim):
+        book.cluster.reservations.give_back(pod)
 
 
 def redo(book: ReservationBook, claim: ReservationClaim) -> None:
     """It takes from it again."""
-    book.cluster.reservations.take(claim.pod, claim.uid)
+    for pod in _takers(claim):
+        book.cluster.reservations.take(pod, claim.uid)
+
+
+def _takers(claim: ReservationClaim) -> Sequence[PodKey]:
+    return [key for key, _ in claim.owners] or [claim.pod]
+
+
+def _allocated(claim: ReservationClaim) -> str:
+    return json.dumps({"name": claim.name, "uid": claim.uid})
 
 
 def annotations(claim: Any) -> Mapping[str, str]:
     """What says on the pod which reservation it has."""
-    return {RESERVATION_ALLOCATED: json.dumps({"name": claim.name, "uid": claim.uid})}
+    return {} if claim.owners else {RESERVATION_ALLOCATED: _allocated(claim)}
 
 
 def keep(state: ClusterState, graph: RuleGraph) -> None:
@@ -262,5 +322,7 @@ RESERVATION: Final = Plugin(
     undo=undo,
     redo=redo,
     adopt=adopt,
+    prebind=write,
+    writes=writes,
     annotates=annotations,
 )
