@@ -113,6 +113,11 @@ class Reserved(World):
                     devices = {DEVICE_ALLOCATED: shares_text(claim.shares)}
                 plan = plan.then
                 self.scheduler.written(decision)
+                reserved: Any = decision.claims.get("Reservation")
+                for (_, owner), _uid in reserved.owners if reserved is not None else ():
+                    said = json.dumps({"name": reserved.name, "uid": reserved.uid})
+                    self.pods[owner]["metadata"]["annotations"][RESERVATION_ALLOCATED] = said
+                    self.show(owner)
             assert isinstance(plan, Binding)
             if plan.reservation:
                 obj = copy.deepcopy(self.objects[plan.reservation])
@@ -457,7 +462,9 @@ def test_a_pod_on_its_node_may_say_anything_of_reservations() -> None:
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["reserve", "ask", "end", "over", "fail"]), st.integers(1, 6), st.integers(0, 2)
+            st.sampled_from(["reserve", "pre", "ask", "end", "over", "fail"]),
+            st.integers(1, 6),
+            st.integers(0, 2),
         ),
         max_size=25,
     )
@@ -471,6 +478,11 @@ def test_nothing_is_promised_twice_and_a_restart_knows_the_same(steps: list[tupl
             once, policy = number % 2 == 0, ("Aligned", "Restricted")[cpu % 2]
             spec = {"allocateOnce": once, "allocatePolicy": policy}
             world.reserve(reservation(f"r{number}", str(cpu), app=app, spec=spec))
+        elif what == "pre":
+            spec = {"preAllocation": True, "preAllocationPolicy": {"enableMultiple": cpu > 3}}
+            world.reserve(
+                reservation(f"r{number}", str(cpu), app=app, spec={**spec, "allocateOnce": cpu == 2})
+            )
         elif what == "ask":
             world.ask(f"p{number}", str(cpu), app=app)
         elif what == "end" and world.pods:
