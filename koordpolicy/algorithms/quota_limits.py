@@ -43,9 +43,10 @@ def exceeded(used: Amounts, request: Amounts, limit: Amounts) -> tuple[str, ...]
 
 def masked(amounts: Amounts, keys: Collection[str]) -> Amounts:
     """The amounts of these resources; the same mapping where that is all."""
-    if all(name in keys for name in amounts):
-        return amounts
-    return {name: number for name, number in amounts.items() if name in keys}
+    for name in amounts:
+        if name not in keys:
+            return {name: number for name, number in amounts.items() if name in keys}
+    return amounts
 
 
 def excess(

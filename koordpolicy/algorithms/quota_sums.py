@@ -1,10 +1,11 @@
 """What quotas of one tree request, use and may use: sums up the tree, runtimes down it.
 
-An event about one pod changes the sums of the quotas on its path, and nothing else; a runtime is worked out when it is asked
-for, along the path again. The order of events does not matter: what comes before its parent counts as soon as that is there.
+An event about one pod changes the sums of the quotas on its path, and nothing else: what they use, and what all pods below ask
+for, at once; what of it each asks its parent for, once somebody wants to know. A runtime is worked out when it is asked for, along
+the path again. The order of events does not matter: what comes before its parent counts as soon as that is there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -38,15 +39,14 @@ class QuotaTerms:
 
 @dataclass(slots=True)
 class QuotaAccount:
-    """The sums of one quota. Those that begin with `own` are of its own pods, the others include quotas below it.
+    """The sums of one quota, of its own pods and of quotas below it.
 
-    `child_request` is what is asked for below, `request` the same raised to the min of one that does not lend, `limited` what
-    of it its parent hears. To be changed by `QuotaSums` alone.
+    `asked` is what all these pods ask for; `child_request` is the same as far as quotas may have it, `request` that raised to the min
+    of one that does not lend, `limited` what of it its parent hears. To be changed by `QuotaSums` alone.
     """
 
     terms: QuotaTerms
-    own_request: dict[str, int] = field(default_factory=dict)
-    own_used: dict[str, int] = field(default_factory=dict)
+    asked: dict[str, int] = field(default_factory=dict)
     child_request: dict[str, int] = field(default_factory=dict)
     request: Amounts = field(default_factory=lambda: NOTHING)
     limited: Amounts = field(default_factory=lambda: NOTHING)
@@ -55,6 +55,7 @@ class QuotaAccount:
     """What pods request that are not preempted."""
     reserved_used: dict[str, int] = field(default_factory=dict)
     allocated: dict[str, int] = field(default_factory=dict)
+    """What its own pods use and quotas below are guaranteed; of one that is guaranteed what it uses alone."""
     guaranteed: Amounts = field(default_factory=lambda: NOTHING)
     parent: "QuotaAccount | None" = None
     children: dict[str, "QuotaAccount"] = field(default_factory=dict)
@@ -67,8 +68,7 @@ class QuotaSums:
     """The quotas of one tree by name, below a root that has `capacity`."""
 
     def __init__(self, capacity: Amounts = NOTHING) -> None:
-        self.capacity = capacity
-        """What there is to be shared, to be set by whoever knows."""
+        self._capacity = capacity
         self._root = QuotaAccount(QuotaTerms(ROOT_QUOTA, ""))
         self._accounts: dict[str, QuotaAccount] = {ROOT_QUOTA: self._root}
         self._orphans: dict[str, dict[str, QuotaAccount]] = {}
@@ -77,24 +77,57 @@ class QuotaSums:
         """Quotas that would stand below themselves."""
         self._keys: dict[str, int] = {}
         """How many quotas track a resource."""
+        self._unsettled: dict[str, QuotaAccount] = {}
+        """Quotas whose parents have not heard what they ask for now."""
+        self._uneven: set[str] = set()
+        """Quotas that may get more or less than they ask for though there is enough for all."""
+        self._over: set[str] = set()
+        """Quotas, the root among them, whose pods ask for more than they may have together."""
+        self._eased: dict[str, None] = {}
 
     def __len__(self) -> int:
         return len(self._accounts) - 1
+
+    @property
+    def capacity(self) -> Amounts:
+        """What there is to be shared, to be set by whoever knows."""
+        return self._capacity
+
+    @capacity.setter
+    def capacity(self, amounts: Amounts) -> None:
+        self._capacity = amounts
+        self._see_whether_over(self._root)
+
+    @property
+    def ample(self) -> bool:
+        """Whether all quotas may certainly use all that they ask for."""
+        return not (self._over or self._uneven)
+
+    def eased(self) -> Collection[str]:
+        """The parents, the root among them, of which one right below asks for less of something, since this was asked last: only
+        below these anybody may use more for that.
+        """
+        self._settle()
+        eased, self._eased = self._eased, {}
+        return eased
 
     def __contains__(self, name: str) -> bool:
         return name in self._accounts
 
     def __iter__(self) -> Iterator[QuotaAccount]:
+        self._settle()
         return (one for one in self._accounts.values() if one is not self._root)
 
     def get(self, name: str) -> QuotaAccount | None:
-        """The sums of a quota; of the root as well."""
+        """The sums of a quota as they are now; of the root as well."""
+        self._settle()
         return self._accounts.get(name)
 
     # --- quotas -----------------------------------------------------------------------------------
 
     def put(self, terms: QuotaTerms) -> None:
         """Take a quota, or other terms of it; what its pods request and use stays. The root has no terms."""
+        self._settle()
         account = self._accounts.get(terms.name)
         if account is self._root or (account is not None and account.terms == terms):
             return
@@ -103,21 +136,32 @@ class QuotaSums:
         else:
             self._leave(account)
         account.terms = terms
+        if terms.guarantees:
+            account.allocated = dict(account.used)
+            for child in account.children.values():
+                _add(account.allocated, child.used, -1)
+                _add(account.allocated, child.guaranteed, 1)
         _add(self._keys, dict.fromkeys(terms.max, 1), 1)
         self._lift(account)
         self._guarantee(account)
         for child in self._orphans.pop(terms.name, {}).values():
             self._join(child, account)
         self._enter(account)
+        for one in (account, *account.children.values()):
+            self._see_whether_even(one)
+        self._see_whether_over(account)
         self._try_circles()
 
     def remove(self, name: str) -> None:
         """Forget a quota with the sums of its own pods; nothing happens where there is none."""
+        self._settle()
         account = self._accounts.get(name)
         if account is None or account is self._root:
             return
         self._leave(account)
         del self._accounts[name]
+        self._uneven.discard(name)
+        self._over.discard(name)
         for child in account.children.values():
             child.parent, child.parts = None, _NO_PARTS
         if account.children:
@@ -129,28 +173,49 @@ class QuotaSums:
         found = list(self._upwards(self._accounts.get(name)))
         return found[-2::-1] if found and found[-1] is self._root else None
 
+    def above(self, name: str) -> tuple[str, ...]:
+        """The names of a quota and of those above it, as far as they are known."""
+        return tuple([one.terms.name for one in self._upwards(self._accounts.get(name))])
+
     # --- pods -------------------------------------------------------------------------------------
 
     def add_request(self, name: str, amounts: Amounts, sign: int = 1, *, reserved: bool = False) -> None:
         """A pod of a quota asks for so much (`sign` -1: not any more), masked to what the quota tracks."""
-        account = self._accounts[name]
-        _add(account.own_request, amounts, sign)
+        account: QuotaAccount | None = self._accounts[name]
+        assert account is not None
+        self._unsettled[name] = account
         _add(account.child_request, amounts, sign)
-        if reserved:
-            for one in self._upwards(account):
-                _add(one.reserved_request, amounts, sign)
-        self._lift(account)
+        over, root = self._over, self._root
+        while account is not None:
+            asked, most = account.asked, account.terms.max if account is not root else self._capacity
+            for key, number in amounts.items():
+                now = asked[key] = asked.get(key, 0) + sign * number
+                if now > most.get(key, 0):
+                    over.add(account.terms.name)
+            if sign < 0 and account.terms.name in over:
+                self._see_whether_over(account)
+            if reserved:
+                _add(account.reserved_request, amounts, sign)
+            account = account.parent
 
     def add_used(self, name: str, amounts: Amounts, sign: int = 1, *, reserved: bool = False) -> None:
         """A pod of a quota has so much (`sign` -1: not any more), masked to what the quota tracks."""
-        account = self._accounts[name]
-        _add(account.own_used, amounts, sign)
-        _add(account.allocated, amounts, sign)
-        for one in self._upwards(account):
-            _add(one.used, amounts, sign)
+        account: QuotaAccount | None = self._accounts[name]
+        assert account is not None
+        if account.terms.guarantees:
+            _add(account.allocated, amounts, sign)
+            self._guarantee(account)
+        while account is not None:
+            if sign > 0:
+                used = account.used
+                for key, number in amounts.items():
+                    if number:
+                        used[key] = used.get(key, 0) + number
+            else:
+                _add(account.used, amounts, sign)
             if reserved:
-                _add(one.reserved_used, amounts, sign)
-        self._guarantee(account)
+                _add(account.reserved_used, amounts, sign)
+            account = account.parent
 
     # --- what may be used -------------------------------------------------------------------------
 
@@ -162,6 +227,7 @@ class QuotaSums:
         account = self._accounts[name]
         if account is self._root:
             return self.capacity
+        self._settle()
         path = self.path(name)
         if path is None:
             return dict.fromkeys(account.terms.max, 0)
@@ -170,9 +236,13 @@ class QuotaSums:
     def has_all(self, name: str) -> bool:
         """Whether a quota may certainly use all that it asks for, so that its runtime need not be known.
 
-        So it is where there is enough for all below the root, and nothing on the way down asks for more than its max.
+        So it is where there is enough for all below the root, and nothing on the way down asks for more than its max. Most often
+        that is known from what all pods ask for together.
         """
         account = self._accounts[name]
+        if not self._uneven and self._all_asked_is_there(account):
+            return True
+        self._settle()
         while account.limited == account.request and (parent := account.parent) is not None:
             if not parent.level.even:
                 return False
@@ -181,8 +251,18 @@ class QuotaSums:
             account = parent
         return False
 
+    def _all_asked_is_there(self, account: QuotaAccount) -> bool:
+        """Whether all that pods ask for is within each max on the way down to a quota, and all of the tree's within its capacity."""
+        one = account
+        while one.terms.name not in self._over:
+            if one.parent is None:
+                return one is self._root
+            one = one.parent
+        return False
+
     def scaled_min(self, name: str) -> Amounts:
         """The min of a quota as far as it can be kept."""
+        self._settle()
         account, path = self._accounts[name], self.path(name)
         if path is None:
             return account.terms.min
@@ -192,6 +272,7 @@ class QuotaSums:
 
     def splits(self, name: str) -> Iterator[tuple[str, str, ResourceSplit]]:
         """How runtimes come about on the way down to a quota: at each parent, for each resource, the split of all below it."""
+        self._settle()
         path = self.path(name) or []
         totals = [self.capacity, *self._totals(path)]
         for parent, total in zip([self._root, *path[:-1]], totals, strict=False):
@@ -245,6 +326,27 @@ class QuotaSums:
             if not siblings:
                 del self._orphans[above]
 
+    def _see_whether_even(self, account: QuotaAccount) -> None:
+        """Whether a quota gets what it asks for where there is enough for all: it takes part in all that it tracks, as its parent does."""
+        terms, parent = account.terms, account.parent
+        if (
+            terms.lends
+            and not terms.guarantees
+            and all(terms.weight.get(key, 0) > 0 for key in (*terms.max, *terms.min))
+            and (parent is None or parent is self._root or terms.max.keys() <= parent.terms.max.keys())
+        ):
+            self._uneven.discard(terms.name)
+        else:
+            self._uneven.add(terms.name)
+
+    def _see_whether_over(self, account: QuotaAccount) -> None:
+        """Whether the pods of a quota ask for more than it may have."""
+        most = account.terms.max if account is not self._root else self._capacity
+        if any(number > most.get(key, 0) for key, number in account.asked.items()):
+            self._over.add(account.terms.name)
+        else:
+            self._over.discard(account.terms.name)
+
     def _try_circles(self) -> None:
         if self._circling:
             circling, self._circling = self._circling, {}
@@ -255,11 +357,14 @@ class QuotaSums:
         parent.children[account.terms.name] = account
         account.parent = parent
         self._carry(account, parent, 1)
+        self._see_whether_even(account)
 
     def _carry(self, account: QuotaAccount, parent: QuotaAccount, sign: int) -> None:
         """Let a parent, and those above it, count a quota below it, or not any more."""
         for one in self._upwards(parent):
             _add(one.used, account.used, sign)
+            _add(one.asked, account.asked, sign)
+            self._see_whether_over(one)
             _add(one.reserved_used, account.reserved_used, sign)
             _add(one.reserved_request, account.reserved_request, sign)
         parts = _parts(account) if sign > 0 else _NO_PARTS
@@ -270,6 +375,13 @@ class QuotaSums:
         self._lift(parent)
         self._guarantee(parent)
 
+    def _settle(self) -> None:
+        """Let parents hear what is asked for."""
+        if self._unsettled:
+            accounts, self._unsettled = self._unsettled, {}
+            for account in accounts.values():
+                self._lift(account)
+
     def _lift(self, account: QuotaAccount) -> None:
         """Carry what a quota asks for upwards, as far as that changes anything."""
         for one in self._upwards(account):
@@ -277,6 +389,8 @@ class QuotaSums:
             one.request, one.limited = _requests(one)
             if one.parent is None or one.limited == before:
                 return
+            if any(one.limited.get(key, 0) < number for key, number in before.items()):
+                self._eased[one.parent.terms.name] = None
             self._note(one, one.parent)
             _add(one.parent.child_request, before, -1)
             _add(one.parent.child_request, one.limited, 1)

@@ -16,6 +16,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
+from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import ROOT_QUOTA
 from koordpolicy.model.quota import Quota
 from koordpolicy.model.reading import Amounts
@@ -127,29 +128,28 @@ class QuotaPolicy:
             not quota.is_parent or asked("scheduling.ofParents", otherwise=True),
         )
 
-    def roots(self, view: PodView, namespace: Record, now: int) -> Mapping[str, Any]:
+    def roots(self, view: PodView, namespace: Record, tree: QuotaTree, now: int) -> Mapping[str, Any]:
         """The records of a decision about a pod; `now` in nanoseconds since 1970."""
-        return {"pod": view.facts, "namespaceObject": namespace, "now": TIMES.timestamp(now)}
+        return {
+            "pod": view.facts,
+            "namespaceObject": namespace,
+            "namespaceQuotas": led_to(tree, view.pod.namespace),
+            "now": TIMES.timestamp(now),
+        }
 
-    def quota_of(self, view: PodView, tree: QuotaTree, roots: Mapping[str, Any]) -> tuple[str, str]:
+    def quota_of(self, tree: QuotaTree, roots: Mapping[str, Any]) -> tuple[str, str]:
         """Names of the quota that a pod asks for, and of the one that it belongs to; empty for none. Raises CelError."""
-        if self._enabled.value(roots) is False:
+        if not self.speaks or self._enabled.value(roots) is False:
             return "", ""
-        if not self.speaks:
-            return "", ""
-        asked = {**roots, "namespaceQuotas": led_to(tree, view.pod.namespace)}
-        name = str(self._quota_of_pod.value(asked) or "")
-        otherwise = None if tree.get(name) is not None else self._fallback.value(asked)
+        name = str(self._quota_of_pod.value(roots) or "")
+        otherwise = None if tree.get(name) is not None else self._fallback.value(roots)
         return name, name if otherwise is None else str(otherwise)
 
-    def counts(self, view: PodView, roots: Mapping[str, Any], now: int) -> bool:
-        """Whether a pod counts for its quota, should it be on its way out. Raises CelError."""
-        pod = view.pod
-        if pod.deleted_at is None:
-            return True
+    def counts(self, pod: Pod, roots: Mapping[str, Any], now: int) -> bool:
+        """Whether a pod counts for its quota that is on its way out. Raises CelError."""
         until = self._terminating.value(roots)
         # The API server sets the time of deletion to when the grace period ends.
-        return until == _GONE or (until != _DELETED and now <= pod.deleted_at)
+        return until == _GONE or (until != _DELETED and now <= (pod.deleted_at or 0))
 
     def preemptible(self, roots: Mapping[str, Any]) -> bool:
         """Whether a pod may have to go for others. Raises CelError."""
@@ -157,7 +157,8 @@ class QuotaPolicy:
 
     def request(self, view: PodView, roots: Mapping[str, Any], keys: Amounts) -> Amounts:
         """What a pod counts for of what its quota tracks. Raises CelError."""
-        return masked(self.whole_request(view, roots), keys.keys())
+        request: Amounts = view.facts["resources.request"]  # type: ignore[assignment]  # the fact's type says so
+        return masked(self.whole_request(view, roots) if view.pod.overhead else request, keys.keys())
 
     def whole_request(self, view: PodView, roots: Mapping[str, Any]) -> Amounts:
         """The same of all resources."""

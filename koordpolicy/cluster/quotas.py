@@ -5,7 +5,7 @@ assumed ones included, so that trials and binding cycles take and give back what
 is kept.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -34,7 +34,7 @@ _BUILTIN: Final = (DEFAULT_QUOTA, SYSTEM_QUOTA)
 class QuotaPod:
     """A pod and the quota that it belongs to, empty for none; `asked` is the one that it asks for, which may not be there.
 
-    `request` is what it counts for, `reserved` that it may not be preempted, `placed` that it is on a node.
+    `request` is what it counts for, `reserved` that it may not be preempted, `counted` that it counts at all, `placed` that it is on a node.
     """
 
     view: PodView
@@ -42,13 +42,21 @@ class QuotaPod:
     quota: str = ""
     request: Amounts = field(default_factory=lambda: NOTHING)
     reserved: bool = False
+    counted: bool = False
     placed: bool = False
 
 
 @dataclass(slots=True)
-class _Pods:
-    """The pods of one quota; what those on nodes have together that may be preempted, by priority."""
+class _Quota:
+    """A quota with its sums and its pods; what those on nodes have together that may be preempted, by priority.
 
+    `shares` says whether its limit is its runtime in a tree, and the only one that holds for most pods.
+    """
+
+    kept: KeptQuota
+    sums: QuotaSums
+    account: QuotaAccount
+    shares: bool
     members: dict[PodKey, QuotaPod] = field(default_factory=dict)
     preemptible: dict[int, dict[str, int]] = field(default_factory=dict)
 
@@ -71,7 +79,8 @@ class Quotas:
         self.changes = 0
         """Another number whenever quotas, not pods, are others."""
         self.freed = 0
-        """Another number whenever a quota may have room for a pod that it had none for."""
+        """Another number whenever any quota may have room for a pod that it had none for, for another reason than `eased` tells."""
+        self._less_used: dict[str, None] = {}
         self.returned = 0
         """Another number whenever room is there again that was taken a moment ago, by pods that do not get it all together."""
         self._undo = undo
@@ -83,11 +92,10 @@ class Quotas:
         self._clear()
 
     def _clear(self) -> None:
-        self._kept: dict[str, KeptQuota] = {}
+        self._quotas: dict[str, _Quota] = {}
         self._sums: dict[str, QuotaSums] = {}
         self._outside = QuotaSums()
         self._members: dict[PodKey, QuotaPod] = {}
-        self._of_quota: dict[str, _Pods] = {}
         self._of_namespace: dict[str, dict[PodKey, None]] = {}
         self._elsewhere: dict[str, dict[PodKey, None]] = {}
         """Pods that do not belong to the quota that they ask for, since it is not there, by its name."""
@@ -215,18 +223,24 @@ class Quotas:
         assert self.policy is not None
         if quota.name == ROOT_QUOTA:
             return
-        kept = self._kept[quota.name] = self.policy.kept(quota)
+        kept = self.policy.kept(quota)
         self._capacity.clear()
         self._stamp += 1
-        self._sums_of(kept).put(kept.terms)
+        sums = self._sums_of(kept)
+        sums.put(kept.terms)
+        account = sums.get(quota.name)
+        assert account is not None
+        shares = kept.by_runtime and kept.takes_pods and not kept.by_parents and sums is not self._outside
+        self._quotas[quota.name] = _Quota(kept, sums, account, shares)
         if kept.tree and quota.is_root and quota.total is not None:
             self._roots[kept.tree] = kept
 
     def _unkeep(self, name: str) -> None:
-        kept = self._kept.pop(name, None)
-        if kept is None:
+        quota = self._quotas.pop(name, None)
+        if quota is None:
             return
-        self._sums_of(kept).remove(name)
+        kept = quota.kept
+        quota.sums.remove(name)
         self._capacity.clear()
         if self._roots.get(kept.tree) is kept:
             del self._roots[kept.tree]
@@ -262,6 +276,8 @@ class Quotas:
         found = self._capacity.get(tree)
         if found is None:
             found = self._capacity[tree] = self._shared(tree)
+            if tree in self._sums:
+                self._sums[tree].capacity = found
         return found
 
     def _shared(self, tree: str) -> Amounts:
@@ -312,7 +328,7 @@ class Quotas:
             self._count(view, placed=placed)
         elif member.view is view or _same_claim(member.view, view):
             member.view = view
-            if member.placed != placed:
+            if member.placed is not placed:
                 self._use(member, 1 if placed else -1)
         else:
             self._drop(view.pod.key)
@@ -327,15 +343,13 @@ class Quotas:
         if member is None:
             return
         key = view.pod.key
+        member.counted = True
         self._members[key] = member
         self._of_namespace.setdefault(key[0], {})[key] = None
         if member.asked != member.quota:
             self._elsewhere.setdefault(member.asked, {})[key] = None
         if member.quota:
-            pods = self._of_quota.get(member.quota)
-            if pods is None:
-                pods = self._of_quota[member.quota] = _Pods()
-            pods.members[key] = member
+            self._quotas[member.quota].members[key] = member
             self._request(member, 1)
         if placed:
             self._use(member, 1)
@@ -345,6 +359,7 @@ class Quotas:
         member = self._members.pop(key, None)
         if member is None:
             return
+        member.counted = False
         if member.placed:
             self._use(member, -1)
             member.placed = True
@@ -353,14 +368,13 @@ class Quotas:
             _forget(self._elsewhere, member.asked, key)
         if member.quota:
             self._request(member, -1)
-            pods = self._of_quota[member.quota]
-            del pods.members[key]
-            if not pods.members:
-                del self._of_quota[member.quota]
-        self.freed += 1
+            del self._quotas[member.quota].members[key]
+            self._less_used[member.quota] = (
+                None  # whether it was on a node or waited: who waits for it is to forget it
+            )
 
     def _request(self, member: QuotaPod, sign: int) -> None:
-        sums = self._sums_of(self._kept[member.quota])
+        sums = self._quotas[member.quota].sums
         sums.add_request(member.quota, member.request, sign, reserved=member.reserved)
         self._stamp += 1
 
@@ -368,59 +382,76 @@ class Quotas:
         member.placed = sign > 0
         if not member.quota:
             return
-        sums = self._sums_of(self._kept[member.quota])
-        sums.add_used(member.quota, member.request, sign, reserved=member.reserved)
+        quota = self._quotas[member.quota]
+        quota.sums.add_used(member.quota, member.request, sign, reserved=member.reserved)
         self._stamp += 1
-        if sums is self._outside:
+        if quota.sums is self._outside:
             self._capacity.clear()
         if not member.reserved:
-            by_priority, priority = self._of_quota[member.quota].preemptible, member.view.priority
-            total = by_priority.setdefault(priority, {})
-            add_to(total, {key: sign * number for key, number in member.request.items()})
-            if not any(total.values()):
+            by_priority, priority = quota.preemptible, member.view.priority
+            total = by_priority.get(priority)
+            if total is None:
+                total = by_priority[priority] = {}
+            for key, number in member.request.items():
+                total[key] = total.get(key, 0) + sign * number
+            if sign < 0 and not any(total.values()):
                 del by_priority[priority]
         if sign < 0 and not self._undo.depth:
-            self.freed += 1
+            self._less_used[member.quota] = None
+            self.freed += quota.sums is self._outside  # what is used there is not there for the trees
 
     @contextmanager
     def returning(self) -> Iterator[None]:
         """What is given back within is room for those alone that were refused while it was taken."""
-        freed = self.freed
+        freed, less_used = self.freed, dict(self._less_used)
         yield
-        self.freed, self.returned = freed, self.returned + 1
+        self.freed, self._less_used, self.returned = freed, less_used, self.returned + 1
 
     # --- asked ------------------------------------------------------------------------------------
 
+    def eased(self) -> tuple[Collection[str], Collection[str]]:
+        """Since this was asked last: the quotas whose own pods use less or are fewer, and the parents below which somebody asks for
+        less.
+        """
+        less_used, self._less_used = self._less_used, {}
+        parents: dict[str, None] = {}
+        for sums in self._sums.values():
+            parents.update(dict.fromkeys(sums.eased()))
+        return less_used, parents
+
+    def above(self, name: str) -> tuple[str, ...]:
+        """The quotas that one stands below, the root among them, itself first; nothing for one that is not there."""
+        found = self._quotas.get(name)
+        return () if found is None else found.sums.above(name)
+
     def __getitem__(self, name: str) -> KeptQuota:
         """A quota as it is kept. Raises KeyError."""
-        return self._kept[name]
+        return self._quotas[name].kept
 
     def __contains__(self, name: object) -> bool:
-        return name in self._kept
+        return name in self._quotas
 
     def __iter__(self) -> Iterator[KeptQuota]:
-        return iter(self._kept.values())
+        return (one.kept for one in self._quotas.values())
 
     def outside(self, name: str) -> bool:
         """Whether a quota, or none, stands outside the trees."""
-        return name in _BUILTIN or name not in self._kept
+        return name in _BUILTIN or name not in self._quotas
 
     def record(self, name: str) -> Record:
         """The facts of a quota; of one that is not there its name alone says anything."""
-        kept = self._kept.get(name)
-        return quota_record(name, None if kept is None else kept.quota)
+        found = self._quotas.get(name)
+        return quota_record(name, None if found is None else found.kept.quota)
 
     def sums(self, name: str) -> QuotaSums:
         """The sums of the tree that a quota stands in, with what there is to share. Raises KeyError."""
-        kept = self._kept[name]
-        found = self._sums_of(kept)
-        if found is not self._outside:
-            found.capacity = self.capacity(kept.tree)
-        return found
+        found = self._quotas[name]
+        self.capacity(found.kept.tree)  # which the sums know from then on
+        return found.sums
 
     def pods_of(self, name: str) -> Mapping[PodKey, QuotaPod]:
         """The pods of a quota itself."""
-        found = self._of_quota.get(name)
+        found = self._quotas.get(name)
         return {} if found is None else found.members
 
     def member(self, key: PodKey) -> QuotaPod | None:
@@ -440,27 +471,39 @@ class Quotas:
         if policy is None:
             return None
         roots = self.roots(view)
-        if not policy.counts(view, roots, self.clock()):
+        if view.pod.deleted_at is not None and not policy.counts(view.pod, roots, self.clock()):
             return None
-        asked, name = policy.quota_of(view, self.tree, roots)
-        kept = self._kept.get(name)
-        if kept is None:
+        asked, name = policy.quota_of(self.tree, roots)
+        found = self._quotas.get(name)
+        if found is None:
             return QuotaPod(view, asked)
-        request = policy.request(view, roots, kept.terms.max)
-        return QuotaPod(view, asked, name, request, reserved=not policy.preemptible(roots))
+        request = policy.request(view, roots, found.kept.terms.max)
+        return QuotaPod(
+            view, asked, name, request, not policy.preemptible(roots), counted=False, placed=False
+        )
 
     def roots(self, view: PodView) -> Mapping[str, Any]:
         """The records of a decision about a pod of a quota."""
         assert self.policy is not None
-        return self.policy.roots(view, self._namespaces.get(view.pod.namespace, {}), self.clock())
+        return self.policy.roots(view, self._namespaces.get(view.pod.namespace, {}), self.tree, self.clock())
 
     def limit(self, name: str) -> Amounts:
         """What the pods of a quota may have together now; a resource that is missing has no limit."""
-        kept = self._kept[name]
+        kept = self._quotas[name].kept
         if not kept.by_runtime:
             return kept.terms.max
         # Nothing is shared with those outside the tree: by their runtime they have no limit.
         return NOTHING if name in _BUILTIN else self.sums(name).runtime(name)
+
+    def certainly_within(self, view: PodView) -> bool:
+        """Whether a pod that counts is within its quota for the simple reason that there is all that anybody asks for."""
+        member = self._members.get(view.pod.key)
+        if member is None or member.view is not view or not member.quota or member.placed or member.reserved:
+            return False
+        quota = self._quotas[member.quota]
+        if quota.kept.tree not in self._capacity:
+            self.capacity(quota.kept.tree)
+        return quota.shares and quota.sums.ample
 
     def excess(
         self, member: QuotaPod, request: Amounts | None = None, *, without: int | None = None
@@ -479,13 +522,15 @@ class Quotas:
         return found
 
     def _excess(self, member: QuotaPod, request: Amounts | None, without: int | None) -> QuotaExcess | None:
-        kept, sums = self._kept[member.quota], self.sums(member.quota)
-        account = sums.get(member.quota)
-        assert account is not None
+        quota = self._quotas[member.quota]
+        kept, sums, account = quota.kept, quota.sums, quota.account
+        if request is None and quota.shares and member.counted and not (member.placed or member.reserved):
+            # All that its pods ask for is counted, this one's request among it: nothing is exceeded where there is all of it.
+            self.capacity(kept.tree)
+            if sums.ample or (not account.children and sums.has_all(member.quota)):
+                return None
         if not kept.takes_pods:
             return QuotaExcess(ABOVE_OTHERS, QuotaLimit(member.quota, account.used, NOTHING), ())
-        if request is None and self._certainly_within(member, kept, account):
-            return None
         asked = member.request if request is None else request
         going = self._preemptible(member.quota, without) if without is not None else NOTHING
         own = QuotaLimit(member.quota, _less(account.used, going), self.limit(member.quota))
@@ -499,20 +544,9 @@ class Quotas:
         )
         return excess(asked, own, reserved, above)
 
-    def _certainly_within(self, member: QuotaPod, kept: KeptQuota, account: QuotaAccount) -> bool:
-        """Whether a pod that is counted is within its quota, since that has all that its pods ask for, this one among them."""
-        return (
-            kept.by_runtime
-            and not (kept.by_parents or member.reserved or member.placed or account.children)
-            and self._members.get(member.view.pod.key) is member
-            and kept.quota.name not in _BUILTIN
-            and self.sums(member.quota).has_all(member.quota)
-        )
-
     def _preemptible(self, name: str, below: int) -> Amounts:
         total: dict[str, int] = {}
-        pods = self._of_quota.get(name)
-        for priority, amounts in () if pods is None else pods.preemptible.items():
+        for priority, amounts in self._quotas[name].preemptible.items():
             if priority < below:
                 add_to(total, amounts)
         return total

@@ -207,6 +207,40 @@ def test_what_is_lent_comes_back(tree: tuple[QuotaSums, Amounts], name: str, mor
     assert picture(sums) == before
 
 
+def _runtimes(sums: QuotaSums) -> Mapping[str, Amounts]:
+    return {one.terms.name: dict(sums.runtime(one.terms.name)) for one in sums}
+
+
+@given(trees(), st.sampled_from(NAMES), st.integers(2, 6))
+def test_what_is_known_without_a_split_is_so(tree: tuple[QuotaSums, Amounts], name: str, times: int) -> None:
+    sums, capacity = tree
+    for roomy in (capacity, {key: times * number for key, number in capacity.items()}):
+        sums.capacity = roomy
+        ample, certain = sums.ample, [one for one in NAMES if one in sums and sums.has_all(one)]
+        assert not ample or certain == [one for one in NAMES if one in sums]
+        for one in certain:
+            account = sums.get(one)
+            assert account is not None
+            assert all(sums.runtime(one)[key] >= account.child_request.get(key, 0) for key in KEYS)
+
+
+@given(trees(), st.sampled_from(NAMES), whole)
+def test_who_may_use_more_stands_below_one_that_is_named(
+    tree: tuple[QuotaSums, Amounts], name: str, less: Amounts
+) -> None:
+    sums, _ = tree
+    if name not in sums:
+        return
+    sums.add_request(name, less)
+    sums.eased()
+    before = _runtimes(sums)
+    sums.add_request(name, less, -1)
+    parents = sums.eased()
+    for other, runtime in _runtimes(sums).items():
+        if any(number > before[other][key] for key, number in runtime.items()):
+            assert any(one in parents for one in sums.above(other)[1:]), other
+
+
 shares = st.lists(
     st.builds(
         QuotaShare, st.sampled_from(NAMES), st.integers(0, 2**44), st.integers(0, 2**40), st.integers(0, 2**44), st.booleans()

@@ -384,6 +384,6 @@ def _sums(world: Cluster) -> Mapping[str, object]:
         account = quotas.sums(name).get(name)
         found[name] = (
             account.request, account.used, account.guaranteed, quotas.limit(name), sorted(quotas.pods_of(name)),
-            quotas._of_quota[name].preemptible if name in quotas._of_quota else {},
+            quotas._quotas[name].preemptible,
         )  # fmt: skip
     return found

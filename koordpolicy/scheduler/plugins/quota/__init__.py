@@ -25,7 +25,7 @@ from koordpolicy.scheduler.plugins.verdicts import Verdicts, refuses_none
 def exceeds(pod: PodView, state: ClusterState, _said: Said | None = None) -> str | None:
     """Why a pod is not within its quota, as it stands in a trial, too; None where it is."""
     quotas = state.quotas
-    if not quotas.active:
+    if not quotas.active or quotas.certainly_within(pod):
         return None
     member = quotas.member_of(pod)
     found = None if member is None else quotas.excess(member)

@@ -28,7 +28,13 @@ class QuotaGate:
         self._host = host
         self._waiting: dict[str, dict[_Kind, dict[PodKey, None]]] = {}
         self._places: dict[PodKey, tuple[str, _Kind]] = {}
-        self._seen = self._returned = -1
+        self._above: dict[str, tuple[str, ...]] = {}
+        """The quotas above each for which pods wait, itself first, the root last."""
+        self._below: dict[str, dict[str, None]] = {}
+        """The quotas for which pods wait, by each of these."""
+        self._held: dict[str, dict[str, None]] = {}
+        """The same of those alone whose pods have to be within all quotas above."""
+        self._seen = self._returned = self._changes = -1
         self._between: dict[str, None] = {}
         """The quotas of pods that came before the gate while others had room that they may give back at once."""
         self._left: dict[str, None] = {}
@@ -42,9 +48,12 @@ class QuotaGate:
     def _quotas(self) -> Quotas:
         return self._host.cluster.quotas
 
-    def concerned(self, _view: PodView) -> bool:
-        """Whether there are quotas: without any, nobody waits for one either."""
-        return bool(self._places) or self._host.cluster.quotas.active
+    def concerned(self, view: PodView) -> bool:
+        """Whether a pod waits for its quota, or may have to."""
+        quotas = self._host.cluster.quotas
+        if not quotas.active:
+            return bool(self._places)
+        return view.pod.key in self._places or not quotas.certainly_within(view)
 
     def gate(self, view: PodView, _parameters: Parameters) -> Refusal | None:
         """Why a pod is to wait: it is not within its quota, and has nobody there whom it could make go."""
@@ -67,7 +76,10 @@ class QuotaGate:
             self._places.get(key) != place
         ):  # one that is only asked about again keeps its place among equal ones
             self._forget(key)
-            self._waiting.setdefault(member.quota, {}).setdefault(kind, {})[key] = None
+            if member.quota not in self._waiting:
+                self._waiting[member.quota] = {}
+                self._index(quotas, member.quota)
+            self._waiting[member.quota].setdefault(kind, {})[key] = None
             self._places[key] = place
         return Refusal(why(quotas, member, found))
 
@@ -76,11 +88,22 @@ class QuotaGate:
         if not self._places:
             return False
         quotas = self._quotas
+        if quotas.changes != self._changes:
+            self._changes = quotas.changes
+            self._above, self._below, self._held = {}, {}, {}
+            for name in self._waiting:
+                self._index(quotas, name)
         self._look_where_room_was_left(quotas)
+        less_used, parents = quotas.eased()
         if quotas.freed != self._seen:
             self._seen = quotas.freed
             self._left = dict.fromkeys(self._waiting)
-        elif quotas.returned != self._returned:
+        else:
+            for name in less_used:
+                self._look_where_less_is_used(quotas, name)
+            for name in parents:
+                self._left.update(self._below.get(name, {}))
+        if quotas.freed == self._seen and quotas.returned != self._returned:
             self._left.update(self._between)
         if quotas.returned != self._returned:
             self._returned, self._between = quotas.returned, {}
@@ -102,6 +125,21 @@ class QuotaGate:
         if woken:
             self._host.reconsider(*woken)
 
+    def _index(self, quotas: Quotas, name: str) -> None:
+        """Pods wait for a quota from now on."""
+        self._above[name] = above = quotas.above(name)
+        held = name in quotas and quotas[name].by_parents
+        for one in above:
+            for index in (self._below, self._held) if held else (self._below,):
+                index.setdefault(one, {})[name] = None
+
+    def _look_where_less_is_used(self, quotas: Quotas, name: str) -> None:
+        """Pods of a quota use less: that helps its own, those of quotas above, and those that are held to these as well."""
+        for one in quotas.above(name):
+            if one in self._waiting:
+                self._left[one] = None
+            self._left.update(self._held.get(one, {}))
+
     def _look_where_room_was_left(self, quotas: Quotas) -> None:
         """One that has had its turn may have found no node, or wait for something else: then others may have the room."""
         while self._woken:
@@ -111,9 +149,7 @@ class QuotaGate:
             self._had_turn(key)
             now = quotas.member(key)
             if (now is None or not now.placed) and member.quota in quotas:
-                self._left.update(
-                    dict.fromkeys(self._waiting if quotas[member.quota].by_parents else (member.quota,))
-                )
+                self._look_where_less_is_used(quotas, member.quota)
 
     def _had_turn(self, key: PodKey) -> None:
         member = self._woken.pop(key, None)
@@ -159,6 +195,12 @@ class QuotaGate:
             del kinds[kind]
         if not kinds:
             del self._waiting[name]
+            for one in self._above.pop(name, ()):
+                for index in (self._below, self._held):
+                    below = index.get(one, {})
+                    below.pop(name, None)
+                    if not below:
+                        index.pop(one, None)
 
 
 def _may_preempt(quotas: Quotas, member: QuotaPod) -> bool:
