@@ -230,6 +230,17 @@ class GangBook:
                 return tuple(left)
         return ()
 
+    def first(self) -> PodKey | None:
+        """The first of these."""
+        round_ = self.round
+        if round_ is not None and round_.gang in self._gangs:
+            for name in round_.group:
+                gang = self._gangs.get(name)
+                for pod in () if gang is None else gang.pending:
+                    if pod not in round_.attempted:
+                        return pod
+        return None
+
     def next(self) -> Turn:
         """The same; where nobody is left the round ends."""
         round_, left = self.round, self.left()

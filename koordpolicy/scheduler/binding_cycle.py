@@ -13,12 +13,14 @@ from typing import Any, Final
 
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.prepared import NO_FACTS, Records
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.decision import NO_CLAIMS, PodDecision, Refusals
 from koordpolicy.scheduler.framework import Framework
 from koordpolicy.scheduler.ledger import Account, Claim, Ledger, Stage
 from koordpolicy.scheduler.plugin_states import PluginStates, claims_of
+from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.waitlist import Waitlist
 
 LOG: Final = logging.getLogger(__name__)
@@ -46,7 +48,13 @@ class BindingCycles:
         self._waitlist = waitlist
         self._site = site
         self._plugins = PluginStates(
-            ledger, lambda: self._framework, site.clock, self._reconsider, self._release, waitlist.has_turn
+            ledger,
+            lambda: self._framework,
+            site.clock,
+            self._reconsider,
+            self._release,
+            waitlist.has_turn,
+            self._permitted,
         )
         self._asked_again: dict[PodKey, set[str]] = {}
         """The pods that wait for a permit and are to be asked about again, by the filters concerned."""
@@ -84,10 +92,11 @@ class BindingCycles:
         """Whether a pod is to stay out of the queue; it is told why, if that is new. `again`: it has been in it."""
         key = view.pod.key
         before = self._gated.pop(key, None) if self._gated else None
-        if not self._plugins.gates(view, again=again):
-            return False
         try:
-            refused = self._plugins.gate(view, again=again)
+            gates = self._plugins.gates(view, again=again)
+            if not gates:
+                return False
+            refused = self._plugins.gate(view, gates)
         except CycleProblem:
             return False  # the attempt will say what is wrong
         if refused is None:
@@ -136,7 +145,7 @@ class BindingCycles:
             refused = self._plugins.reserve(cycle, self._framework.cache.table, account, parts)
         if refused is None:
             if account.claims:
-                decision = replace(decision, claims=claims_of(account))
+                decision.claims = claims_of(account)  # nobody else has this decision yet
             self._ledger.decided(account, decision)
             self._place(account)
             if parts:
@@ -145,7 +154,7 @@ class BindingCycles:
             return self._refuse(account, decision, refused)
         self._waitlist.leave(decision.pod, keeping_attempts=until is not None)
         if until is None:
-            self._bind(account, cycle)
+            self._bind(account, cycle.profile, cycle.records)
         else:
             self._ledger.wait(account, until)
         self._site.happened(Event.POD_PLACED, decision.node)
@@ -234,7 +243,7 @@ class BindingCycles:
         """
         while self._plugins.settle() and not self._ended and self._waitlist.idle:
             pass  # nobody is kept from a decision
-        if self._ledger.timed and not self._ended:
+        if self._ledger.timed and not self._ended and self._ledger.may_be_due(self._site.clock()):
             self._expire()
         if self._asked_again and not self._ended:
             self._ask_again()
@@ -292,6 +301,24 @@ class BindingCycles:
                 self._waitlist.reconsider(key)
         self.on_news()
 
+    def _permitted(self, filters: Collection[str], pods: Sequence[PodKey]) -> None:
+        """These filters permit pods that wait for them: who waits for nothing else may be written."""
+        for key in pods:
+            account = self._ledger.waiting.get(key)
+            if account is None or account.decision is None:
+                continue
+            for name in filters:
+                self._ledger.permit(account, name, None)
+            if account.permits:
+                continue
+            self._asked_again.pop(key, None)
+            framework = self._by(account.decision)
+            alike = framework.profile.confirming.program is None
+            self._bind(
+                account, framework.profile, NO_FACTS if alike else framework.cycle(account.view).records
+            )
+            self._ended.append((account.decision, account.view.pod, account))
+
     def _ask_again(self) -> None:
         for key in list(islice(self._asked_again, SLICE)):
             names = self._asked_again.pop(key)
@@ -305,7 +332,7 @@ class BindingCycles:
                 if refused is not None:
                     self._end_wait(account, account.decision, refused, unheard=unheard)
                 elif until is None:
-                    self._bind(account, cycle)
+                    self._bind(account, cycle.profile, cycle.records)
                     self._ended.append((account.decision, view.pod, account))
             except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
                 self._ended.append((self._site.failed(view, problem), view.pod, None))
@@ -315,7 +342,7 @@ class BindingCycles:
         """Take back the pods that were not permitted in time, or that the cluster did not confirm on their nodes."""
         for account in islice(self._ledger.due(self._site.clock()), SLICE):
             if account.stage == Stage.WAITING and account.decision is not None:
-                name, reason = next(iter(account.permits.items()))
+                name, reason = next(iter(account.waits_for.items()))
                 self._end_wait(account, account.decision, Refusals(name, reason, 1))
             else:
                 self.take_back(account)
@@ -358,7 +385,7 @@ class BindingCycles:
     def _displace(self, key: PodKey) -> None:
         self._framework.cache.displace(key)
 
-    def _bind(self, account: Account, cycle: Cycle) -> None:
+    def _bind(self, account: Account, profile: Profile, records: Records) -> None:
         """A pod may be written. The time in which it is to be confirmed begins when its claims are `written`."""
-        within = cycle.profile.confirm_within(cycle.records)
+        within = profile.confirm_within(records)
         self._ledger.bind(account, self._site.clock() + within if within and not account.writes else None)

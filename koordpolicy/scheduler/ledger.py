@@ -30,14 +30,14 @@ from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.scheduler.decision import PodDecision, PostFilterResult
-from koordpolicy.scheduler.plugins.base import Write
+from koordpolicy.scheduler.plugins.base import Reason, Write
 
 LOG: Final = logging.getLogger(__name__)
 
 Undo = Callable[[Any], None]
 """Gives back what was claimed, or takes it again: it gets the claim's data."""
 
-NO_PERMITS: Final[Mapping[str, str]] = MappingProxyType({})
+NO_PERMITS: Final[Mapping[str, Reason]] = MappingProxyType({})
 
 
 class Stage(IntEnum):
@@ -74,7 +74,7 @@ class Account:
     """All that is held for a pod on a node, to be changed by the ledger alone. `claims` in the order in which they were made.
 
     `decision` is what it follows from, None where somebody else decided. `until` is when its stage ends by
-    time alone, in nanoseconds, None for never. `permits` are the plugins that have to permit it, with why they do not yet.
+    time alone, in nanoseconds, None for never. `permits` are the plugins that have to permit it, each with what says why it does not yet.
     """
 
     view: PodView
@@ -83,12 +83,17 @@ class Account:
     claims: list[Claim] = field(default_factory=list)
     decision: PodDecision | None = None
     until: int | None = None
-    permits: Mapping[str, str] = field(default_factory=lambda: NO_PERMITS)
+    permits: Mapping[str, Reason] = field(default_factory=lambda: NO_PERMITS)
 
     @property
     def assumed(self) -> bool:
         """Whether the pod counts on the node, and the cluster has not confirmed it."""
         return self.stage < Stage.CONFIRMED
+
+    @property
+    def waits_for(self) -> Mapping[str, str]:
+        """Why plugins do not permit it yet, as things stand now."""
+        return {name: why if isinstance(why, str) else why() for name, why in self.permits.items()}
 
     @property
     def annotations(self) -> Mapping[str, str]:
@@ -262,8 +267,10 @@ class Ledger:
         self._keep(account)
         account.view = view
 
-    def permit(self, account: Account, plugin: str, reason: str | None) -> None:
+    def permit(self, account: Account, plugin: str, reason: Reason | None) -> None:
         """A plugin has to permit it, and does not yet for a reason; None for one that it need not wait for any more."""
+        if reason is None and plugin not in account.permits:
+            return
         self._keep(account)
         if reason is None:
             account.permits = {name: why for name, why in account.permits.items() if name != plugin}
@@ -368,6 +375,10 @@ class Ledger:
     def timed(self) -> bool:
         """Whether any has a time."""
         return bool(self._times)
+
+    def may_be_due(self, now: int) -> bool:
+        """Whether the time of any may be over; a hint, asked of every decision."""
+        return bool(self._times) and self._times[0][0] <= now
 
     def next_time(self) -> int | None:
         """When the next one is due."""

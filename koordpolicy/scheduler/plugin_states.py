@@ -82,6 +82,10 @@ class PluginHost:
         """No node is promised to these pods any more."""
         self._states.release(pods)
 
+    def permit(self, *pods: PodKey) -> None:
+        """The plugin permits these pods that it let wait."""
+        self._states.permitted(self._states.names(self._plugin), pods)
+
     def has_turn(self, pod: PodKey) -> bool:
         """Whether a pod is to be tried yet, at once or after its back-off, whatever happens."""
         return self._states.has_turn(pod)
@@ -132,6 +136,7 @@ class PluginStates:
         reconsider: Reconsider,
         release: Callable[[Sequence[PodKey]], None],
         has_turn: Callable[[PodKey], bool],
+        permitted: Reconsider,
     ) -> None:
         self.ledger = ledger
         self.release = release
@@ -139,6 +144,7 @@ class PluginStates:
         self.framework = framework
         self.clock = clock
         self.reconsider = reconsider
+        self.permitted = permitted
         self.gate_events: frozenset[Event] = frozenset()
         """The events after which a gate may be open."""
         self.graph: RuleGraph
@@ -196,18 +202,19 @@ class PluginStates:
 
     # --- gates ------------------------------------------------------------------------------------
 
-    def gates(self, view: PodView, *, again: bool = False) -> bool:
-        """Whether there are gates for a pod. Where that cannot be told, whoever asks them will find out.
+    def gates(self, view: PodView, *, again: bool = False) -> Sequence[Part]:
+        """The gates that there are for a pod.
 
-        `again` means those alone that may be closed for it by the time that it is taken from the queue.
+        `again` means those alone that may be closed for it by the time that it is taken from the queue. Raises CycleProblem.
         """
-        try:
-            for part in self._gating_again if again else self._gating:
+        found: Sequence[Part] = ()
+        for part in self._gating_again if again else self._gating:
+            try:
                 if part.concerns is None or part.concerns(view):
-                    return True
-        except Exception:  # noqa: BLE001  # `gate` says what is wrong, and with which filter
-            return True
-        return False
+                    found = (*found, part)
+            except Exception as problem:
+                raise CycleProblem.of(problem, part.step) from problem
+        return found
 
     def settle(self) -> bool:
         """Let plugins see to whom they keep waiting; whether one of them is not done yet."""
@@ -217,23 +224,21 @@ class PluginStates:
             more |= part.plugin.settle(part.state)
         return more
 
-    def gate(self, view: PodView, *, again: bool = False) -> Refusals | None:
-        """Whose gate is closed for a pod, if any. Raises CycleProblem.
+    def gate(self, view: PodView, gates: Sequence[Part]) -> Refusals | None:
+        """Whose gate of these is closed for a pod, if any. Raises CycleProblem.
 
         The facts of a cycle are collected only where policy reads any: most gates ask about the pod alone.
         """
         cycle: Cycle | None = None
-        for step, plugin, state, concerns in self._gating_again if again else self._gating:
+        for step, plugin, state, _ in gates:
             assert plugin.gate is not None
             try:
-                if concerns is not None and not concerns(view):
-                    continue
-                if cycle is None and not (step.always and step.fixed is not None):
-                    cycle = self.framework().cycle(view)
-                if cycle is not None and not step.always and step.enabled.value(cycle.records) is False:
-                    continue
-                values = step.fixed if step.fixed is not None or cycle is None else step.values(cycle.records)
-                assert values is not None
+                values = step.fixed if step.always else None
+                if values is None:
+                    cycle = cycle or self.framework().cycle(view)
+                    if not step.always and step.enabled.value(cycle.records) is False:
+                        continue
+                    values = step.values(cycle.records)
                 said = plugin.gate(state, view, values)
             except Exception as problem:
                 raise CycleProblem.of(problem, step) from problem

@@ -438,11 +438,14 @@ class Scheduler:
             if self._binding.gate(view, again=True):
                 return self._binding.next() or (self._waitlist.last[view.pod.key], view.pod)
         decision = self._decide(view)
-        while (
-            jobs.present and jobs.open() and jobs.at_once() and (other := self._next_together()) is not None
-        ):
+        if not (jobs.present and jobs.open() and jobs.at_once()):
+            return decision, view.pod
+        waits = self.awaits_permit(decision)
+        while jobs.open() and jobs.at_once() and (other := self._next_together()) is not None:
             if not self.awaits_permit(found := self._decide(other)):
                 self._binding.told(found, other.pod)
+        if waits and not self.awaits_permit(decision) and (ended := self._binding.next()) is not None:
+            return ended  # the last of them let all others go, this one first
         return decision, view.pod
 
     def _next_together(self) -> PodView | None:

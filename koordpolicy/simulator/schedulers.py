@@ -95,7 +95,7 @@ class Schedulers:
     def held_up(self) -> Mapping[PodKey, str]:
         """Why pods that got a node are not permitted there yet."""
         return {
-            key: "; ".join(account.permits.values())
+            key: "; ".join(account.waits_for.values())
             for one in self.all
             for key, account in one.ledger.waiting.items()
         }

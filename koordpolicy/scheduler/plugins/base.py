@@ -106,6 +106,10 @@ class Host(Protocol):
         """Ask again about these pods (none named: all) that the plugin lets wait, refused, or keeps before its gate."""
         ...
 
+    def permit(self, *pods: PodKey) -> None:
+        """The plugin permits these pods that it let wait: they need not be asked about again."""
+        ...
+
     def has_turn(self, pod: PodKey) -> bool:
         """Whether a pod is to be tried yet, at once or after its back-off, whatever happens."""
         ...
@@ -128,12 +132,16 @@ class Refusal:
     filter: str = ""
 
 
+Reason = str | Callable[[], str]
+"""A text, or what makes it when somebody asks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wait:
     """A plugin does not permit a pod yet. At `until` (nanoseconds since 1970) this is a refusal for the reason."""
 
     until: int
-    reason: str
+    reason: Reason
 
 
 Keep = Callable[[ClusterState, RuleGraph], None]

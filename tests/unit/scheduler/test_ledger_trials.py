@@ -72,7 +72,7 @@ class Books:
             hear(world, volume(f"v{at}"))
         self.plugins = PluginStates(
             scheduler.ledger, lambda: scheduler.framework, lambda: START, lambda *_: None, lambda *_: None,
-            lambda _key: False,
+            lambda _key: False, lambda *_: None,
         )  # fmt: skip
         self.plugins.begin(scheduler.framework)
         self._states = world.states

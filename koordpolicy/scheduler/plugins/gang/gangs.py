@@ -6,6 +6,7 @@ wait give their nodes back.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from koordpolicy.algorithms.gang import Gang, Held, Permitted, Why, gang_id, in_order
@@ -261,20 +262,18 @@ class Gangs:
     def next(self, may: Callable[[PodKey], bool], due: Callable[[PodKey], bool]) -> PodKey | None:
         """Who is tried before the queue's first."""
         while self.book.round is not None:
-            gone = self.book.round.gang not in self.book.gangs
-            turn = self.book.next()
-            if not turn.candidates:
-                self.timings.end(GONE if gone else ATTEMPTED)
-            for pod in turn.candidates:
+            pod = self.book.first()
+            if pod is not None:
                 self.book.take(pod)
                 if may(pod):
                     return pod
-            self._give_back(turn.rejected)
-            if not turn.candidates:
-                self._in_round.clear()
-                self._planned.clear()
-                self._ask_again(self._due)
-                self._due = ()
+                continue
+            self.timings.end(ATTEMPTED if self.book.round.gang in self.book.gangs else GONE)
+            self._give_back(self.book.next().rejected)
+            self._in_round.clear()
+            self._planned.clear()
+            self._ask_again(self._due)
+            self._due = ()
         for named in list(self._unfinished) if self._unfinished else ():
             gang = self.book.gangs.get(named)
             if (
@@ -431,9 +430,14 @@ class Gangs:
         before = self.book.round.failed if self.book.round is not None else ""
         rejected = self.book.failed(key, text)
         if not before:
-            for one in self.book.together(gang):
-                self._failed[one.id] = text
+            self._does_not_fit(gang, text)
         self._give_back(rejected)
+
+    def _does_not_fit(self, gang: Gang, text: str) -> None:
+        for one in self.book.together(gang):
+            self._failed[one.id] = text
+            if one.id in self._by_object:
+                self.changed[one.id] = None
 
     # --- on nodes ---------------------------------------------------------------------------------
 
@@ -450,9 +454,7 @@ class Gangs:
         self._reserved.discard(key)
         rejected = self.book.unreserved(key)
         if rejected and (gang := self.book.gang_of(key)) is not None:
-            text = f"pod {'/'.join(key)} does not get to its node"
-            for one in self.book.together(gang):
-                self._failed[one.id] = text
+            self._does_not_fit(gang, f"pod {'/'.join(key)} does not get to its node")
         self._ask_again(rejected)
 
     def permit(self, view: PodView, _node: str, _parameters: Parameters) -> Refusal | Wait | None:
@@ -472,7 +474,7 @@ class Gangs:
                 self._planned.clear()
                 self._in_round.clear()
                 self._failed.pop(gang.id, None)
-                self._ask_again(pod for pod in said.pods if pod != key)
+                self._host.permit(*[pod for pod in said.pods if pod != key])
                 return None
             if self.book.round is not None:
                 self._in_round.add(key)
@@ -485,7 +487,7 @@ class Gangs:
                 why = self._failed.get(gang.id, "one of its pods does not get to its node")
                 return Refusal(f"gang {gang.id} does not fit: {why}", unheard=unheard)
             said = Held(0 if gang.parameters is None else gang.parameters.wait)
-        return Wait(self._host.now() + said.wait, self._waits(gang))
+        return Wait(self._host.now() + said.wait, partial(self._waits, gang))
 
     def annotations(self, key: PodKey) -> Mapping[str, str]:
         """With how many others a pod is bound, and of which gangs; nothing where it is bound by itself."""
@@ -524,6 +526,17 @@ class Gangs:
     def is_by_object(self, named: str) -> bool:
         """Whether a PodGroup object alone speaks of a gang."""
         return named in self._by_object
+
+    def is_placed(self, named: str) -> bool:
+        """Whether as many pods of a gang as it needs are bound, or were once."""
+        gang = self.book.gangs.get(named)
+        if gang is None or gang.parameters is None:
+            return False
+        return self.book.group_of(gang).once_satisfied or len(gang.bound) >= gang.parameters.minimum
+
+    def does_not_fit(self, named: str) -> str:
+        """Why a gang did not fit when it was tried last; empty where it was not, or did."""
+        return self._failed.get(named, "")
 
     def owners(self, named: str) -> str:
         """The owners of one of its pods, as `NAMESPACE/NAME`, sorted and joined by commas."""

@@ -18,20 +18,19 @@ from koordpolicy.model.time import NANOSECONDS
 
 KIND: Final = "GangScheduling"
 
-_COUNTS: Final = frozenset(
-    {
-        "minimum",
-        "total",
-        "mode",
-        "matchPolicy",
-        "pods",
-        "pending",
-        "waiting",
-        "bound",
-        "onceSatisfied",
-        "rounds",
-    }
-)
+_Count = Callable[[Gang, GangGroup, GangParameters], object]
+_COUNTS: Final[Mapping[str, _Count]] = {
+    "minimum": lambda _gang, _group, said: said.minimum,
+    "total": lambda _gang, _group, said: said.total,
+    "mode": lambda _gang, _group, said: said.mode,
+    "matchPolicy": lambda _gang, _group, said: said.match_policy,
+    "pods": lambda gang, _group, _said: len(gang.pods),
+    "pending": lambda gang, _group, _said: len(gang.pending),
+    "waiting": lambda gang, _group, _said: len(gang.waiting),
+    "bound": lambda gang, _group, _said: len(gang.bound),
+    "onceSatisfied": lambda _gang, group, _said: group.once_satisfied,
+    "rounds": lambda _gang, group, _said: group.rounds,
+}
 """The facts of a gang that do not tell it from another one that stands alike."""
 _KEPT: Final = 4096
 """Answers that are kept at most."""
@@ -67,14 +66,14 @@ class GangPolicy:
         self.reads_priority: Final = self.some_starve or ("gang", "priority") in read
         """Whether anything depends on the priority of gangs."""
 
-        self._by_count = frozenset(
-            field
+        self._by_count: dict[str, tuple[_Count, ...]] = {
+            field: tuple(_COUNTS[fact] for _, fact in sorted(one.facts))
             for field, one in self._decisions.items()
             if all(root == "gang" and fact in _COUNTS for root, fact in one.facts)
-        )
-        """The decisions that gangs of other names, at another time, have in common with one that stands as they do."""
-        self._answers: dict[tuple[object, ...], Any] = {}
-        """Their values."""
+        }
+        """The decisions that gangs of other names, at another time, have in common with one that stands as they do: what they read."""
+        self._answers: dict[str, dict[tuple[object, ...], Any]] = {field: {} for field in self._by_count}
+        """Their values, by what they read."""
 
     def gang_of(self, pod: PodView, namespace: Mapping[str, Any], now: int) -> str:
         """The name of the gang that a pod belongs to; empty for none, and where it cannot be told."""
@@ -154,24 +153,18 @@ class GangPolicy:
         otherwise: Any,
     ) -> Any:
         """The same as `says`, and remembered where it depends on nothing but numbers: these are asked several times of each pod."""
-        if field not in self._by_count:
+        decision = self._decisions[field]
+        if decision.program is None:
+            return otherwise if decision.constant is None else decision.constant
+        counts, said = self._by_count.get(field), gang.parameters
+        if counts is None or said is None:
             return self.says(field, lambda: records(gang, group), otherwise)
-        said = gang.parameters
-        terms = None if said is None else (said.minimum, said.total, said.mode, said.match_policy)
-        stands = (
-            len(gang.pods),
-            len(gang.pending),
-            len(gang.waiting),
-            len(gang.bound),
-            group.once_satisfied,
-            group.rounds,
-        )
-        key = field, terms, stands
-        found = self._answers.get(key, _UNKNOWN)
+        key, answers = tuple([count(gang, group, said) for count in counts]), self._answers[field]
+        found = answers.get(key, _UNKNOWN)
         if found is _UNKNOWN:
-            if len(self._answers) >= _KEPT:
-                self._answers.clear()
-            found = self._answers[key] = self.says(field, lambda: records(gang, group), otherwise)
+            if len(answers) >= _KEPT:
+                answers.clear()
+            found = answers[key] = self.says(field, lambda: records(gang, group), otherwise)
         return found
 
     def _value(self, field: str, records: Records, otherwise: Any) -> Any:
