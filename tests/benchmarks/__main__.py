@@ -1,4 +1,4 @@
-"""The command: `python -m tests.benchmarks [NAME...] [--output DIRECTORY]`.
+"""The command: `python -m tests.benchmarks [NAME...] [--output DIRECTORY] [--divide N]`.
 
 Prints a table for each benchmark and writes it as JSON, with what it was measured on. Exit code 2 for
 an unknown name.
@@ -25,6 +25,7 @@ from tests.benchmarks import (
     engines,
     gpu,
     jobs,
+    jobs_drain,
     manager,
     preemption,
     reloading,
@@ -42,9 +43,11 @@ class Benchmark:
 
     name: str
     measures: str
-    run: Callable[[], Iterable[Row]]
+    run: Callable[..., Iterable[Row]]
     apart: bool = False
     """Whether rows of other columns are a table of their own."""
+    divisible: bool = False
+    """Whether it can be had with fewer nodes and pods, and takes `divide`."""
 
 
 BENCHMARKS: tuple[Benchmark, ...] = (
@@ -61,9 +64,16 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ),
     Benchmark(
         "jobs",
-        "gangs, also planned in a network, and pods of 10,000 quotas, beside plain pods, in memory",
+        "gangs, also planned in a network, and pods of 10,000 quotas, beside plain pods, in memory; gangs on a real API server",
         jobs.run,
         apart=True,
+        divisible=True,
+    ),
+    Benchmark(
+        "jobs-drain",
+        "the last of these alone: a backlog of gangs on a real API server",
+        jobs_drain.run,
+        divisible=True,
     ),
     Benchmark(
         "gpu",
@@ -99,6 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {', '.join(names)} (all)")
     parser.add_argument("--output", type=Path, default=Path("build/benchmarks"), help="where JSON is written")
+    parser.add_argument("--divide", type=int, default=1, help="so many times fewer nodes and pods end to end")
     options = parser.parse_args(arguments)
     if unknown := set(options.names) - set(names):
         print(
@@ -110,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for benchmark in BENCHMARKS:
         if options.names and benchmark.name not in options.names:
             continue
-        rows = list(benchmark.run())
+        rows = list(benchmark.run(max(1, options.divide)) if benchmark.divisible else benchmark.run())
         print(f"\n{benchmark.name}: {benchmark.measures}")
         tables = itertools.groupby(rows, key=tuple) if benchmark.apart else [((), rows)]
         for _, alike in tables:

@@ -23,6 +23,7 @@ from typing import Any
 
 import aiohttp
 
+from koordpolicy.model.protocol import GANG_MINIMUM, GANG_NAME
 from tests.benchmarks.measure import Row, as_installed
 from tests.parts import Missing, find
 from tests.parts.apiserver import Access, ApiServer
@@ -52,13 +53,14 @@ class Contender:
 
 @dataclass(slots=True)
 class Backlog:
-    """Nodes and unscheduled pods on a server."""
+    """Nodes and unscheduled pods on a server; with `gang`, so many pods at a time are one, by their annotations."""
 
     access: Access
     session: aiohttp.ClientSession
     nodes: int
     pods: int
     varied: bool
+    gang: int = 0
 
     async def prepare(self, scheduler_name: str) -> str:
         """Make what is missing and delete what is left over; gives the version from which to watch."""
@@ -74,7 +76,7 @@ class Backlog:
         ]
         patch = {"Content-Type": "application/merge-patch+json"}
         await asyncio.gather(*(self.call("PATCH", one, {"spec": {"taints": None}}, patch) for one in tainted))
-        pods = (_pod(at, scheduler_name, self.varied) for at in range(self.pods))
+        pods = (_pod(at, scheduler_name, self.varied, self.gang) for at in range(self.pods))
         await self._all("POST", "/api/v1/namespaces/default/pods", pods)
         await asyncio.sleep(2)
         listed = await self.call("GET", "/api/v1/namespaces/default/pods?limit=1")
@@ -135,13 +137,18 @@ def _node(at: int) -> Any:
     }
 
 
-def _pod(at: int, scheduler_name: str, varied: bool) -> Any:
+def _pod(at: int, scheduler_name: str, varied: bool, gang: int) -> Any:
     cpu, memory = (f"{50 + at % 977}m", f"{64 + at % 1499}Mi") if varied else ("100m", "256Mi")
     container = {"name": "c", "image": "pause", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
+    said = {GANG_NAME: f"g{at // gang}", GANG_MINIMUM: str(gang)} if gang else {}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": f"p{at:06d}", "labels": {"app": f"bench{at % 7 if varied else 0}"}},
+        "metadata": {
+            "name": f"p{at:06d}",
+            "labels": {"app": f"bench{at % 7 if varied else 0}"},
+            "annotations": said,
+        },
         "spec": {
             "schedulerName": scheduler_name,
             "terminationGracePeriodSeconds": 0,
@@ -244,7 +251,7 @@ def _row(
     return row
 
 
-def _ours(kubeconfig: Path, folder: Path, *module: str) -> Contender:
+def ours(kubeconfig: Path, folder: Path, *module: str) -> Contender:
     """Our scheduler, by the command itself or by a module that runs it."""
     command = [sys.executable, "-m", *(module or ("koordpolicy.cli",)), "scheduler"]
     options = ["--kubeconfig", str(kubeconfig), "--state-dir", str(folder / "state")]
@@ -255,7 +262,7 @@ def _ours(kubeconfig: Path, folder: Path, *module: str) -> Contender:
 def contenders(access: Access, folder: Path) -> Iterator[Contender]:
     """Ours, and kube-scheduler where it is to be had."""
     kubeconfig = access.kubeconfig("admin")
-    yield _ours(kubeconfig, folder)
+    yield ours(kubeconfig, folder)
     with contextlib.suppress(Missing):
         theirs = find("kube-scheduler").path
         configuration = folder / "kube-scheduler.yaml"
@@ -303,11 +310,11 @@ def profile() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as name, ApiServer(Path(name), arguments=SERVER_ARGUMENTS) as server:
         folder, access = Path(name), server.access
         found = folder / "parts.json"
-        ours = _ours(access.kubeconfig("admin"), folder, "tests.benchmarks.sampled", str(found))
+        sampled = ours(access.kubeconfig("admin"), folder, "tests.benchmarks.sampled", str(found))
 
         async def whole() -> None:
             async with backlog_on(access, nodes, pods, varied) as backlog:
-                await drained(backlog, ours, folder / "scheduler.log")
+                await drained(backlog, sampled, folder / "scheduler.log")
 
         asyncio.run(whole())
         parts: dict[str, float] = json.loads(found.read_text(encoding="utf-8"))
@@ -316,13 +323,15 @@ def profile() -> Iterator[Row]:
 
 
 @contextlib.asynccontextmanager
-async def backlog_on(access: Access, nodes: int, pods: int, varied: bool) -> AsyncIterator[Backlog]:
+async def backlog_on(
+    access: Access, nodes: int, pods: int, varied: bool, gang: int = 0
+) -> AsyncIterator[Backlog]:
     """A backlog to prepare on a server."""
     tls = ssl.create_default_context(cafile=str(access.authority))
     headers = {"Authorization": f"Bearer {access.token('admin')}"}
     connector = aiohttp.TCPConnector(ssl=tls, limit=_REQUESTS + 1)
     async with aiohttp.ClientSession(access.url, connector=connector, headers=headers) as session:
-        yield Backlog(access, session, nodes, pods, varied)
+        yield Backlog(access, session, nodes, pods, varied, gang)
 
 
 async def _workload(access: Access, folder: Path, nodes: int, pods: int, varied: bool) -> list[Row]:

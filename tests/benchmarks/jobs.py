@@ -1,4 +1,5 @@
-"""Jobs in memory at 5,000 nodes: gangs, also planned in a network, and pods of quotas, beside plain pods in the same run.
+"""Jobs at 5,000 nodes: gangs, also planned in a network, and pods of quotas, beside plain pods in the same run; in memory, then end to
+end.
 
 A network has 20 spines of 25 blocks of 10 nodes. CPU time is what counts: the rounds of what is compared alternate, and each is the
 best of several.
@@ -23,6 +24,7 @@ from koordpolicy.model.quota import Quota
 from koordpolicy.runtime.collector import keep_what_is_there
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.plugins.topology.plan import GangPlan, Planner
+from tests.benchmarks import jobs_drain
 from tests.benchmarks.measure import Row
 from tests.benchmarks.scheduling import NOW
 from tests.vectors.policies import document, graph
@@ -51,12 +53,15 @@ _GATHERED = GangNetwork(
 )
 
 
-def run() -> Iterator[Row]:
-    """Gangs placed beside as many plain pods, pods of quotas the same, then plans of gangs of several sizes beside plain decisions."""
+def run(divide: int = 1) -> Iterator[Row]:
+    """Gangs placed beside as many plain pods, pods of quotas the same, then plans of gangs of several sizes beside plain decisions; at
+    last gangs end to end, so many times fewer as `divide` says.
+    """
     yield from _gangs()
     yield from _quotas()
     yield from _siblings()
     yield from _networks()
+    yield from jobs_drain.run(divide)
 
 
 def _gangs() -> Iterator[Row]:
@@ -98,6 +103,7 @@ def _quotas() -> Iterator[Row]:
     for made, quotas in ways.values():
         for one in quotas:
             _set(made, one)
+        keep_what_is_there()
     count = GANGS // PARTS * MEMBERS
     for part in range(PARTS):
         for way, (made, quotas) in ways.items():
