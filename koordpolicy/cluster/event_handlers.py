@@ -21,7 +21,7 @@ from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.model.devices import read_devices
 from koordpolicy.model.disruption import read_budget
 from koordpolicy.model.facts.pod import namespace_facts
-from koordpolicy.model.gang import read_pod_group
+from koordpolicy.model.gang import read_kubernetes_pod_group, read_pod_group
 from koordpolicy.model.metric import NodeMetric, read_node_metric
 from koordpolicy.model.network_topology import read_network_topology
 from koordpolicy.model.node import Node, read_node
@@ -228,6 +228,12 @@ EVENT_HANDLERS: Final[tuple[EventHandler, ...]] = (
         resources.POD_GROUPS,
         lambda state, obj: state.pod_groups.set(read_pod_group(obj)),
         lambda state, namespace, name: state.pod_groups.remove(namespace, name),
+        Event.POD_GROUP_CHANGED,
+    ),
+    _state(
+        resources.KUBERNETES_POD_GROUPS,
+        lambda state, obj: state.pod_groups.set(read_kubernetes_pod_group(obj)),
+        lambda state, namespace, name: state.pod_groups.remove(namespace, name, of_kubernetes=True),
         Event.POD_GROUP_CHANGED,
     ),
     _state(

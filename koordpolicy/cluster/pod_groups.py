@@ -1,4 +1,7 @@
-"""The PodGroup objects of a cluster, and which of them changed since somebody looked."""
+"""The PodGroup objects of a cluster, and which of them changed since somebody looked.
+
+Where there is one of Kubernetes' own and another one of the same name, Kubernetes' own counts.
+"""
 
 from collections.abc import Iterable
 from typing import Final
@@ -12,10 +15,12 @@ _MOST: Final = 100_000
 class PodGroups:
     """Kept from events, by namespace and name."""
 
-    __slots__ = ("_all", "_changed", "_everything")
+    __slots__ = ("_all", "_changed", "_everything", "_hidden")
 
     def __init__(self) -> None:
         self._all: dict[GangKey, PodGroup] = {}
+        self._hidden: dict[GangKey, PodGroup] = {}
+        """Those beside which there is one of Kubernetes' own."""
         self._changed: dict[GangKey, None] = {}
         self._everything = False
 
@@ -34,17 +39,29 @@ class PodGroups:
     def set(self, group: PodGroup) -> bool:
         """An object is new or has changed; whether it says something else of its gang now."""
         before = self._all.get(group.key)
+        if before is not None and before.of_kubernetes != group.of_kubernetes:
+            self._hidden[group.key] = before if group.of_kubernetes else group
+            if before.of_kubernetes:
+                return False
         self._all[group.key] = group
         if before is not None and before.declaration == group.declaration:
             return False
         self._note(group.key)
         return True
 
-    def remove(self, namespace: str, name: str) -> bool:
-        """An object is gone; whether there was one."""
-        if self._all.pop((namespace, name), None) is None:
+    def remove(self, namespace: str, name: str, *, of_kubernetes: bool = False) -> bool:
+        """An object is gone; whether it counted."""
+        key = namespace, name
+        known = self._all.get(key)
+        if known is None or known.of_kubernetes != of_kubernetes:
+            self._hidden.pop(key, None)
             return False
-        self._note((namespace, name))
+        other = self._hidden.pop(key, None)
+        if other is None:
+            del self._all[key]
+        else:
+            self._all[key] = other
+        self._note(key)
         return True
 
     def taken(self) -> list[GangKey]:

@@ -108,6 +108,10 @@ VOLUME_ATTACHMENTS: Final = _storage("volumeattachments", "VolumeAttachment", "s
 POD_DISRUPTION_BUDGETS: Final = Resource(
     "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", True, ("status",), strict_update=True
 )
+KUBERNETES_POD_GROUPS: Final = Resource(
+    "scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup", True, ("status",), counts_generations=False
+)
+"""Kubernetes' own, which a server serves only where it is told to."""
 PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False)
 LEASES: Final = Resource(
     "coordination.k8s.io", "v1", "leases", "Lease", True, strict_update=True, counts_generations=False
@@ -239,6 +243,7 @@ RESOURCES: Final = (
     ELASTIC_QUOTA_PROFILES,
     ELASTIC_QUOTAS,
     POD_GROUPS,
+    KUBERNETES_POD_GROUPS,
     DEVICES,
     RESERVATIONS,
     POD_MIGRATION_JOBS,

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from koordpolicy.model.pod import Pod, read_time
@@ -16,7 +16,17 @@ from koordpolicy.model.protocol import (
     POD_GROUP_MATCH_POLICY,
     POD_GROUP_MINIMUM,
 )
-from koordpolicy.model.reading import NO_TEXT, Json, ObjectError, embedded, integer, mapping, text, texts
+from koordpolicy.model.reading import (
+    NO_TEXT,
+    Json,
+    ObjectError,
+    embedded,
+    integer,
+    mapping,
+    optional_mapping,
+    text,
+    texts,
+)
 from koordpolicy.model.time import NANOSECONDS, parse_duration
 
 GangKey: TypeAlias = tuple[str, str]
@@ -60,6 +70,8 @@ class PodGroup:
     created_at: int | None = None
     resource_version: str = field(default="", compare=False)
     status: Json = field(default_factory=dict)
+    of_kubernetes: bool = False
+    """Whether it is one of Kubernetes' own, of scheduling.k8s.io."""
 
     @property
     def key(self) -> GangKey:
@@ -93,6 +105,38 @@ def read_pod_group(obj: Json) -> PodGroup:
         read_time(metadata, "creationTimestamp", "metadata"),
         text(metadata, "resourceVersion", "metadata"),
         status,
+    )
+
+
+def read_kubernetes_pod_group(obj: Json) -> PodGroup:
+    """A PodGroup of scheduling.k8s.io from its JSON: its gang needs `minCount` pods; without a gang, its pods go one by one.
+
+    Raises ObjectError with the place of what is malformed, or asks for what is not to be had here.
+    """
+    metadata, spec = mapping(obj, "metadata"), mapping(obj, "spec")
+    for name in ("schedulingConstraints", "resourceClaims"):
+        if spec.get(name):
+            raise ObjectError(f"spec.{name} is not supported: its pods would be placed without regard to it")
+    policy = mapping(spec, "schedulingPolicy", "spec")
+    gang = optional_mapping(policy, "gang", "spec.schedulingPolicy")
+    minimum = None if gang is None else integer(gang, "minCount", "spec.schedulingPolicy.gang")
+    annotations = texts(metadata, "annotations", "metadata")
+    said = _declaration(
+        "PodGroup",
+        text(metadata, "namespace", "metadata") or "default",
+        text(metadata, "name", "metadata"),
+        texts(metadata, "labels", "metadata"),
+        annotations,
+        minimum=max(1, minimum or 0),
+        waiting_time=None,
+    )
+    return PodGroup(
+        said if gang is not None else replace(said, mode="NonStrict"),
+        text(metadata, "uid", "metadata"),
+        read_time(metadata, "creationTimestamp", "metadata"),
+        text(metadata, "resourceVersion", "metadata"),
+        mapping(obj, "status"),
+        of_kubernetes=True,
     )
 
 

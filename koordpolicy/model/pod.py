@@ -111,6 +111,7 @@ class Pod:
     priority: int | None = None
     priority_class_name: str = ""
     preemption_policy: str = ""
+    scheduling_group: str = ""
     phase: str = ""
     kubernetes_qos: str = QOS_BEST_EFFORT
     containers: tuple[Container, ...] = ()
@@ -198,6 +199,9 @@ def read_pod(obj: Json) -> Pod:
         priority=integer(spec, "priority", "spec"),
         priority_class_name=text(spec, "priorityClassName", "spec"),
         preemption_policy=text(spec, "preemptionPolicy", "spec"),
+        scheduling_group=text(
+            mapping(spec, "schedulingGroup", "spec"), "podGroupName", "spec.schedulingGroup"
+        ),
         phase=text(status, "phase", "status"),
         kubernetes_qos=kubernetes_qos,
         containers=containers,

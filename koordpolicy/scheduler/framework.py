@@ -66,6 +66,10 @@ class Framework:
             self.cache = ClusterCache(self.load, self._catalogue, self.profile.node_facts | more, over)
         self.post_filters: Final = PostFilters(graph, self.profile, self.cache, ledger, selection.draw)
         self.adviser: Final = Adviser(graph, name, self.limits.evaluations)
+        self._groups = any(
+            step.ever and step.plugin is not None and step.plugin.jobs is not None
+            for step in self.profile.filters
+        )
         self._shard = role.shard
         self._ledger = ledger
         self._selection = selection
@@ -125,7 +129,7 @@ class Framework:
         """A decision, and what it was made of; None where the cycle itself failed."""
         pod, table, evaluations = cycle.view.pod, self.cache.table, evaluations or self._evaluations
         try:
-            need = unsupported(pod.raw)
+            need = unsupported(pod.raw, groups=self._groups)
             if need:
                 refused = Refusals("", need, len(table), resolvable=False)
                 digest = self.profile.digest

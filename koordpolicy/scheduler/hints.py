@@ -72,7 +72,7 @@ class Hints:
     """The hints of a profile about pods that wait. `company` gives the pods without a node that go with one or not at all."""
 
     __slots__ = (
-        "_cache", "_company", "_fixed", "_known", "_of_ways", "_post_filters", "_profile", "_reads", "_records", "_room",
+        "_cache", "_company", "_fixed", "_known", "_measures", "_of_ways", "_post_filters", "_profile", "_reads", "_records", "_room",
     )  # fmt: skip
 
     def __init__(
@@ -92,19 +92,28 @@ class Hints:
         ways = any(step.plugin is not None and step.plugin.makes_way is not None for step in profile.filters)
         self._of_ways = frozenset({Event.RESERVATION_CHANGED}) if ways else frozenset[Event]()
         """What has others make way for a pod, whoever refuses it as long as they are in its way."""
+        self._measures = any(Event.METRIC_CHANGED in step.helped_by for step in profile.filters)
         self._fixed = tuple(step for step in profile.filters if _is_fixed(step))
         self._reads: dict[frozenset[str], frozenset[str] | None] = {}
         self._known: dict[PodKey, _Hindered] = {}
 
-    def helped_by(self, decision: PodDecision) -> frozenset[Event]:
-        """The events that can help a pod that was refused: those that can help against any of its refusals."""
+    def helped_by(self, view: PodView, decision: PodDecision) -> frozenset[Event]:
+        """The events that can help a pod that was refused: those that can help against any of its refusals, and reports of nodes where
+        one that goes with it may go elsewhere after one.
+        """
         refusing = {refusals.filter for refusals in decision.refusals}
         found = frozenset({Event.NODE_ADDED}).union(
             *(step.helped_by for step in self._profile.filters if step.name in refusing)
         )
         found |= self._of_ways
+        if self._measures and any(self._differ(one, view) for one in self._company(view)):
+            found |= {Event.METRIC_CHANGED}
         # Where no pod's end would help, nobody is made to go.
         return found | self._post_filters.helped_by if Event.POD_GONE in found else found
+
+    def _differ(self, one: PodView, other: PodView) -> bool:
+        """Whether one of two pods may have another place to go to than the other."""
+        return _goes_elsewhere(one, other) or self._wanted(one) != self._wanted(other)
 
     def about(
         self,

@@ -1,4 +1,6 @@
-"""The status of PodGroup objects: what their pods do, and the phase that follows by policy. Written by the scheduler that leads."""
+"""The status of PodGroup objects: what their pods do, and the phase that follows by policy; of Kubernetes' own, whether they are
+scheduled. Written by the scheduler that leads.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -7,14 +9,15 @@ from koordpolicy.algorithms.gang_records import GangPods, pod_group_facts
 from koordpolicy.cluster.prepared import Records, prepared
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import Cluster, MergePatch, NotFound
-from koordpolicy.kube.resources import POD_GROUPS, PODS
+from koordpolicy.kube.resources import KUBERNETES_POD_GROUPS, POD_GROUPS, PODS
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.gang import GangKey, PodGroup
 from koordpolicy.model.protocol import PHASE_FAILED, PHASE_SUCCEEDED, POD_GROUP
-from koordpolicy.model.reading import mapping, text
+from koordpolicy.model.reading import mapping, objects, text
 from koordpolicy.model.time import NANOSECONDS, time_text
+from koordpolicy.scheduler.plugins.gang.gangs import Gangs
 from koordpolicy.scheduler.plugins.gang.policy import KIND
 from koordpolicy.scheduler.scheduler import Scheduler
 
@@ -22,6 +25,8 @@ _STEPS: Final = 8
 """Phases that follow from each other at once, at most."""
 _NEW: Final = ("", "Pending")
 _SCHEDULING: Final = "Scheduling"
+_SCHEDULED: Final = "PodGroupScheduled"
+"""The condition of Kubernetes' own PodGroups; its reasons are those of a pod's `PodScheduled`."""
 
 
 class PodGroupStatus:
@@ -74,6 +79,8 @@ class PodGroupStatus:
         if group is None or gangs is None or not self._says():
             self._over.pop(name, None)
             return False
+        if group.of_kubernetes:
+            return await self._tell(group, gangs)
         if name in gangs.lost or (name not in self._over and text(group.status, "phase") not in _NEW):
             gangs.lost.discard(name)
             self._over[name] = await self._count(namespace, own)
@@ -83,6 +90,34 @@ class PodGroupStatus:
             return False
         try:
             await self._cluster.patch(POD_GROUPS, own, MergePatch({"status": patch}), namespace=namespace)
+        except NotFound:
+            return False  # gone in the meantime
+        return True
+
+    async def _tell(self, group: PodGroup, gangs: Gangs) -> bool:
+        """Write whether a PodGroup of Kubernetes is scheduled, where that is known and does not stand there. Raises KubeError."""
+        placed, why = gangs.is_placed(group.declaration.id), gangs.does_not_fit(group.declaration.id)
+        if not placed and not why:
+            return False
+        told = {"type": _SCHEDULED, "status": "True", "reason": "Scheduled", "message": ""}
+        if not placed:
+            told |= {"status": "False", "reason": "Unschedulable", "message": why}
+        conditions = objects(group.status, "conditions", "status")
+        before = next((one for one in conditions if one.get("type") == _SCHEDULED), {})
+        if all(before.get(key, "") == value for key, value in told.items()):
+            return False
+        since = before.get("lastTransitionTime") if before.get("status") == told["status"] else None
+        told["lastTransitionTime"] = str(since or time_text(self._now() - self._now() % NANOSECONDS))
+        others = [one for one in conditions if one.get("type") != _SCHEDULED]
+        namespace, name = group.key
+        try:
+            await self._cluster.patch(
+                KUBERNETES_POD_GROUPS,
+                name,
+                MergePatch({"status": {"conditions": [*others, told]}}),
+                namespace=namespace,
+                subresource="status",
+            )
         except NotFound:
             return False  # gone in the meantime
         return True

@@ -165,7 +165,7 @@ class Waitlist:
         self.last[key] = decision
         if decision.passed_on:
             self.away.add(key)
-        self._put_back(view, self._helped_by(decision))
+        self._put_back(view, self._helped_by(view, decision))
 
     def again(self, view: PodView) -> None:
         """A pod is to be tried again after a back-off: its write failed, or it comes back from other hands."""
@@ -207,13 +207,13 @@ class Waitlist:
         )
         self._queue.put_back(waiting, self._clock())
 
-    def _helped_by(self, decision: PodDecision) -> frozenset[Event]:
+    def _helped_by(self, view: PodView, decision: PodDecision) -> frozenset[Event]:
         """The events that can help a pod: those that can help against any of its refusals."""
         if decision.problem or decision.route is not None:
             return frozenset()
         if decision.ahead:
             return EVERY_EVENT  # the filters that refuse it are not of this profile
-        return self._hints.helped_by(decision)
+        return self._hints.helped_by(view, decision)
 
     def _records_of(self, view: PodView) -> Mapping[str, Any]:
         facts = {**view.facts, "queuedAt": Timestamp(self._since[view.pod.key])}

@@ -314,6 +314,13 @@ REAL: Final[Mapping[str, Json]] = {
         "spec": {"minMember": 2, "scheduleTimeoutSeconds": 30},
         "status": {"phase": "Pending"},
     },
+    "podgroups.scheduling.k8s.io": {
+        "metadata": _meta("workers", NAMESPACE),
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": "Pod"},
+        "status": {
+            "conditions": [{"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulable"}]
+        },
+    },
     "reservations.scheduling.koordinator.sh": {
         "metadata": _meta(
             "night",

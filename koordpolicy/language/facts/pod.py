@@ -64,6 +64,12 @@ POD = Record(
             "Whether the pod may displace others, by its spec: `Never`, `PreemptLowerPriority` or empty.",
             EVERYWHERE,
         ),
+        Fact(
+            "schedulingGroup",
+            STRING,
+            "Name of Kubernetes' own PodGroup that the pod names (`spec.schedulingGroup`); empty without one.",
+            EVERYWHERE,
+        ),
         Fact("subPriority", INT, "Priority within the band, from the label; 0 without one.", EVERYWHERE),
         Fact(
             "priorityLabel",

@@ -45,6 +45,7 @@ def pod_facts(pod: Pod, demand: PodDemand, times: Times) -> Record:
         "schedulerName": pod.scheduler_name,
         "priorityClassName": pod.priority_class_name,
         "preemptionPolicy": pod.preemption_policy,
+        "schedulingGroup": pod.scheduling_group,
         "subPriority": pod.sub_priority,
         "kubernetesQoS": pod.kubernetes_qos,
         "ownedByDaemonSet": bool(pod.owners) and any(owner.kind == DAEMON_SET for owner in pod.owners),

@@ -10,6 +10,8 @@ from ruamel.yaml import YAML
 
 from koordpolicy.cluster.events import Event
 from koordpolicy.model.gang import read_pod_group
+from koordpolicy.model.metric import NodeMetric
+from koordpolicy.model.reading import read_amounts
 from koordpolicy.scheduler.binder import Binding
 from koordpolicy.scheduler.driver import Driver
 from koordpolicy.scheduler.ledger import Stage
@@ -112,6 +114,9 @@ def test_gangs(case: dict[str, Any]) -> None:
         for name, said in step.get("come", {}).items():
             world.come(name, said)
         world.pass_time(step.get("seconds", 1))
+        for name, cpu in step.get("metric", {}).items():
+            usage = read_amounts({"cpu": cpu, "memory": "1Gi"})
+            world.scheduler.set_metric(NodeMetric(name, updated_at=world.now, node_usage=usage))
         for name in step.get("go", ()):
             world.go(name)
         bound = world.run()
@@ -151,7 +156,7 @@ def test_pods_wait_for_each_other_on_their_nodes_and_say_so() -> None:
         assert scheduler.ledger.stage(("default", name)) == Stage.WAITING
     account = scheduler.ledger.get(("default", "a"))
     assert account is not None
-    assert account.permits == {"Coscheduling": "1 of 3 pods of gang default/g have a node"}
+    assert account.waits_for == {"Coscheduling": "2 of 3 pods of gang default/g have a node"}
 
 
 def test_a_member_that_is_deleted_while_others_wait_takes_them_with_it() -> None:

@@ -181,7 +181,7 @@ def test_the_node_that_has_the_image() -> None:
     ],
 )
 def test_what_is_not_supported_is_refused_and_said(field: str, value: Any) -> None:
-    world = World()
+    world = World(policies({"filters": [{"name": "Coscheduling", "enabled": False}]}))
     world.build(zones("", ""))
     decision = world.place("w", {field: value})
     assert not decision.placed
