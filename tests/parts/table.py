@@ -25,6 +25,9 @@ _KWOK = GoModule(
 )
 _FLUX = GoModule("kustomize-controller", {"kustomize-controller": "github.com/fluxcd/kustomize-controller"})
 _ARGO = GoModule("gitops-agent", {"gitops-agent": "github.com/argoproj/gitops-engine/agent"})
+_HELM = GoModule(
+    "helm", {"helm": "helm.sh/helm/v3/cmd/helm"}, {"helm.sh/helm/v3/internal/version.version": "v3.22.0"}
+)
 _CEL = GoModule("cel", {"cel-go": "."})
 _KUBERNETES_CEL = GoModule(
     "kubernetes-cel",
@@ -67,6 +70,14 @@ PARTS: Mapping[str, Part] = {
         Part("kubectl", "what users type", ("version", "--client"), (1, 30), _KUBERNETES),
         Part("kwok", "kubelets", ("--version",), (0, 7), _KWOK),
         Part("kustomize-controller", "Flux applies policies", ("--help",), (), _FLUX),
+        Part("helm", "installs the chart", ("version", "--short"), (3, 14), _HELM),
+        Part(
+            "prometheus",
+            "scrapes processes, fires alerts",
+            ("--version",),
+            (2, 40),
+            DebianPackages(("prometheus",), "usr/bin/prometheus"),
+        ),
         Part("cel-go", "a referee of expressions", ("--version",), (), _CEL),
         Part(
             "kubernetes-cel", "a referee of the functions of Kubernetes", ("--version",), (), _KUBERNETES_CEL

@@ -1,7 +1,7 @@
 """`deploy/image/build`: the image of this checkout as an OCI archive."""
 
 import argparse
-import datetime
+import datetime as dt
 import json
 import os
 import platform
@@ -25,10 +25,18 @@ SBOM = "usr/share/koordpolicy/sbom.cdx.json"
 def main(arguments: Sequence[str]) -> int:
     """0 when the image is there, 2 when it could not be made."""
     parser = argparse.ArgumentParser(prog="deploy/image/build", description=__doc__)
-    parser.add_argument("--output", type=Path, metavar="FILE", help="the archive (build/koordpolicy-VERSION-amd64.oci.tar)")
-    parser.add_argument("--root", type=Path, metavar="DIR", help="lay the file tree out there, as one, and write no archive")
-    parser.add_argument("--cache", type=Path, metavar="DIR", help="what was fetched ($XDG_CACHE_HOME/koordpolicy/image)")
-    parser.add_argument("--lock", action="store_true", help="pin what Debian has today in debian.lock, and build nothing")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="the archive (build/koordpolicy-VERSION-amd64.oci.tar)"
+    )
+    parser.add_argument(
+        "--root", type=Path, metavar="DIR", help="lay the file tree out there, as one, and write no archive"
+    )
+    parser.add_argument(
+        "--cache", type=Path, metavar="DIR", help="what was fetched ($XDG_CACHE_HOME/koordpolicy/image)"
+    )
+    parser.add_argument(
+        "--lock", action="store_true", help="pin what Debian has today in debian.lock, and build nothing"
+    )
     given = parser.parse_args(arguments)
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     cache = (given.cache or base / "koordpolicy" / "image").absolute()
@@ -40,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
         output = (given.output or CHECKOUT / "build" / f"koordpolicy-{version}-amd64.oci.tar").absolute()
         build(version, cache, None if given.root else output, given.root)
     except BuildError as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+        print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
 
@@ -72,7 +80,9 @@ def build(version: str, cache: Path, archive: Path | None, laid_out: Path | None
         tree.lay_out_koordpolicy(CHECKOUT, version, roots[2])
         bill = roots[2] / SBOM
         bill.parent.mkdir(parents=True)
-        bill.write_text(json.dumps(_bill(version, tree.components(debian, pinned, wheels)), indent=1) + "\n", "utf-8")
+        bill.write_text(
+            json.dumps(_bill(version, tree.components(debian, pinned, wheels)), indent=1) + "\n", "utf-8"
+        )
         epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
         order = {
             "epoch": epoch,
@@ -88,7 +98,9 @@ def build(version: str, cache: Path, archive: Path | None, laid_out: Path | None
         if archive is not None:
             Path(f"{archive}.unfinished").rename(archive)
             Path(f"{archive}.cdx.json").write_bytes(bill.read_bytes())
-            _tell(f"[4/4] {archive}: {archive.stat().st_size / 2**20:.0f} MiB, sha256 {fetching.sha256(archive)}")
+            _tell(
+                f"[4/4] {archive}: {archive.stat().st_size / 2**20:.0f} MiB, sha256 {fetching.sha256(archive)}"
+            )
         if laid_out is not None:
             for root in roots:
                 shutil.copytree(root, laid_out, symlinks=True, dirs_exist_ok=True)
@@ -121,7 +133,7 @@ def _description(version: str, epoch: int) -> dict[str, Any]:
     }
     return {
         "architecture": "amd64",
-        "created": datetime.datetime.fromtimestamp(epoch, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "created": dt.datetime.fromtimestamp(epoch, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "name": "koordpolicy",
         "version": version,
         "layers": [f"deploy/image/build: {name}" for name in LAYERS],
@@ -158,12 +170,14 @@ def _bill(version: str, components: list[dict[str, object]]) -> dict[str, object
         "version": 1,
         "metadata": {"component": own},
         "components": components,
-        "dependencies": [{"ref": own["bom-ref"], "dependsOn": sorted(str(one["bom-ref"]) for one in components)}],
+        "dependencies": [
+            {"ref": own["bom-ref"], "dependsOn": sorted(str(one["bom-ref"]) for one in components)}
+        ],
     }
 
 
 def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)  # noqa: T201
+    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -61,9 +61,7 @@ def image(layers: Iterable[bytes], described: dict[str, Any]) -> dict[str, bytes
         "created": described["created"],
         "config": described["config"],
         "rootfs": {"type": "layers", "diff_ids": digests},
-        "history": [
-            {"created": described["created"], "created_by": name} for name in described["layers"]
-        ],
+        "history": [{"created": described["created"], "created_by": name} for name in described["layers"]],
     }
     manifest = {
         "schemaVersion": 2,
@@ -87,7 +85,9 @@ def image(layers: Iterable[bytes], described: dict[str, Any]) -> dict[str, bytes
 def write_archive(files: dict[str, bytes], target: Path, epoch: int) -> None:
     """An OCI layout as one file, as `ctr images import` and `skopeo copy oci-archive:` read it."""
     with tarfile.open(target, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        folders = sorted({str(parent) for name in files for parent in Path(name).parents if str(parent) != "."})
+        folders = sorted(
+            {str(parent) for name in files for parent in Path(name).parents if str(parent) != "."}
+        )
         for name in folders:
             entry = tarfile.TarInfo(name)
             entry.type, entry.mode, entry.mtime = tarfile.DIRTYPE, 0o755, epoch
@@ -112,7 +112,7 @@ def _add(archive: tarfile.TarFile, path: Path, root: Path, epoch: int) -> None:
     entry = tarfile.TarInfo(str(path.relative_to(root)))
     entry.mtime = epoch
     if path.is_symlink():
-        entry.type, entry.linkname, entry.mode = tarfile.SYMTYPE, os.readlink(path), 0o777
+        entry.type, entry.linkname, entry.mode = tarfile.SYMTYPE, str(path.readlink()), 0o777
         archive.addfile(entry)
         return
     mode = path.stat().st_mode

@@ -75,7 +75,9 @@ def wheels(packages: Sequence[Pinned], cache: Path) -> Sequence[Path]:
         found = [_wheel(one, cache) for one in packages]
     for one, wheel in zip(packages, found, strict=True):
         if wheel is None:
-            raise BuildError(f"there is no wheel of {one.name} {one.version} for Python 3.11 on glibc 2.{GLIBC}")
+            raise BuildError(
+                f"there is no wheel of {one.name} {one.version} for Python 3.11 on glibc 2.{GLIBC}"
+            )
     return [wheel for wheel in found if wheel is not None]
 
 
@@ -100,12 +102,16 @@ def _verify(file: Path, hashes: Sequence[str]) -> None:
         raise BuildError(f"{file.name} was not fetched")
     if (digest := sha256(file)) not in hashes:
         file.unlink()
-        raise BuildError(f"{file.name} has the SHA-256 {digest}, which the lock does not know; it was removed")
+        raise BuildError(
+            f"{file.name} has the SHA-256 {digest}, which the lock does not know; it was removed"
+        )
 
 
 def _apt(cache: Path, *words: str) -> str:
     if shutil.which("apt-get") is None:
-        raise BuildError("there is no apt-get: build on Debian 12, or in a container of it (deploy/image/Dockerfile)")
+        raise BuildError(
+            "there is no apt-get: build on Debian 12, or in a container of it (deploy/image/Dockerfile)"
+        )
     lists = cache / "apt"
     own = ["--option=APT::Sandbox::User=", "--option=Debug::NoLocking=1"]
     try:
@@ -118,7 +124,9 @@ def _apt(cache: Path, *words: str) -> str:
     try:
         return _run(["apt-get", "--quiet", *own, *words], cache)
     except BuildError as error:
-        raise BuildError(f"{error}\nwhere Debian has newer versions by now: deploy/image/build --lock") from error
+        raise BuildError(
+            f"{error}\nwhere Debian has newer versions by now: deploy/image/build --lock"
+        ) from error
 
 
 def _run(command: Sequence[str], folder: Path) -> str:

@@ -45,7 +45,9 @@ def debian_lock(file: Path) -> Sequence[Debian]:
         if not words:
             continue
         if len(words) != 4 or not re.fullmatch(r"[0-9a-f]{64}", words[3]):
-            raise BuildError(f"{file}:{number}: expected `name version architecture sha256`; run build --lock")
+            raise BuildError(
+                f"{file}:{number}: expected `name version architecture sha256`; run build --lock"
+            )
         found.append(Debian(*words))
     return found
 

@@ -65,7 +65,9 @@ def lay_out_koordpolicy(checkout: Path, version: str, root: Path) -> None:
     """The layer of koordpolicy, in the places where a wheel has it."""
     packages = root / PACKAGES
     packages.mkdir(parents=True)
-    built = tomllib.loads((checkout / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]
+    built = tomllib.loads((checkout / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"][
+        "targets"
+    ]
     places: dict[str, str] = built["wheel"]["sources"]
     for name in built["wheel"]["only-include"]:
         shutil.copytree(
@@ -76,7 +78,9 @@ def lay_out_koordpolicy(checkout: Path, version: str, root: Path) -> None:
         )
     known = packages / f"koordpolicy-{version}.dist-info"
     known.mkdir()
-    (known / "METADATA").write_text(f"Metadata-Version: 2.1\nName: koordpolicy\nVersion: {version}\n", "utf-8")
+    (known / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: koordpolicy\nVersion: {version}\n", "utf-8"
+    )
     (known / "LICENSE").write_bytes((checkout / "LICENSE").read_bytes())
     start = root / "usr/local/bin/koordpolicy"
     start.parent.mkdir(parents=True)
@@ -86,12 +90,16 @@ def lay_out_koordpolicy(checkout: Path, version: str, root: Path) -> None:
 
 def version_of(checkout: Path) -> str:
     """koordpolicy's version, read and not imported."""
-    match = re.search(r'^__version__ = "(.+)"$', (checkout / "koordpolicy/__init__.py").read_text("utf-8"), re.MULTILINE)
+    match = re.search(
+        r'^__version__ = "(.+)"$', (checkout / "koordpolicy/__init__.py").read_text("utf-8"), re.MULTILINE
+    )
     assert match is not None
     return match[1]
 
 
-def components(packages: Sequence[Debian], pinned: Sequence[Pinned], wheels: Sequence[Path]) -> list[dict[str, object]]:
+def components(
+    packages: Sequence[Debian], pinned: Sequence[Pinned], wheels: Sequence[Path]
+) -> list[dict[str, object]]:
     """What the image is made of, as CycloneDX names it, but koordpolicy itself; the hashes are those of the files fetched."""
     found: list[dict[str, object]] = [
         _component(
