@@ -4,13 +4,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test parts lint bench lock clean
+.PHONY: help demo test parts lint bench lock image try-image clean
 
 # Evaluated when a recipe runs, not before: `make help` and `make clean` set nothing up.
 ENVIRONMENT = venv=$$(bash .ci/environment)
 
 help: ## what there is
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: ## a co-located day of 100 nodes in the embedded cluster
 	@$(ENVIRONMENT); "$$venv/bin/koordpolicy" demo $(ARGS)
@@ -35,6 +35,15 @@ lock: ## requirements.lock from pyproject.toml; UPGRADE=1 takes newer versions
 	UV_CUSTOM_COMPILE_COMMAND="make lock" "$$venv/bin/uv" pip compile --quiet --python "$$venv/bin/python" \
 		--universal --fork-strategy fewest --python-version 3.11 --all-extras --generate-hashes \
 		--no-emit-index-url $(if $(UPGRADE),--upgrade) --output-file requirements.lock pyproject.toml
+
+image: ## the image of all processes, build/*.oci.tar
+	@$(ENVIRONMENT); PYTHON="$$venv/bin/python" deploy/image/build $(ARGS)
+
+try-image: ## the image built twice and compared, and its processes in containerd; needs root
+	@$(ENVIRONMENT); PYTHON="$$venv/bin/python" deploy/image/build --output build/again.oci.tar; \
+	PYTHON="$$venv/bin/python" deploy/image/build --output build/image.oci.tar; \
+	cmp build/again.oci.tar build/image.oci.tar; \
+	KOORDPOLICY_IMAGE=build/image.oci.tar "$$venv/bin/python" -m pytest tests/integration/deploy/test_image.py $(ARGS)
 
 clean: ## what the other targets left, the environment included
 	@bash .ci/environment --clean

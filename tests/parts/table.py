@@ -78,6 +78,14 @@ PARTS: Mapping[str, Part] = {
             (2, 40),
             DebianPackages(("prometheus",), "usr/bin/prometheus"),
         ),
+        Part(
+            "containerd",
+            "runs the image's processes, with runc",
+            ("--version",),
+            (1, 6),
+            DebianPackages(("containerd", "runc", "libseccomp2"), "usr/bin/containerd"),
+            names=(),
+        ),
         Part("cel-go", "a referee of expressions", ("--version",), (), _CEL),
         Part(
             "kubernetes-cel", "a referee of the functions of Kubernetes", ("--version",), (), _KUBERNETES_CEL

@@ -1,4 +1,4 @@
-"""Manager and scheduler as kustomize ships them: built by kubectl, applied to a real API server, with flags that they know."""
+"""What kustomize and the chart ship: built by kubectl and helm, applied to a real API server, with flags that commands know."""
 
 import subprocess
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 from koordpolicy.cli.front import settings_of
 from koordpolicy.cli.main import parser
 from tests.conftest import REPOSITORY
+from tests.integration.deploy.chart import VALUES, rendered, workloads
 from tests.parts.apiserver import SYSTEM_NAMESPACE, Access
 from tests.parts.deployed import apply
 from tests.parts.fixtures import need
@@ -62,6 +63,26 @@ def test_an_api_server_takes_them(built: Any, folder: str, deployed: Access) -> 
             *(["front"] if "manager" in name else []),
         }
         deployed.request("DELETE", path)
+
+
+def test_an_api_server_takes_the_chart_by_every_set_of_values(
+    deployed: Access, pytestconfig: pytest.Config
+) -> None:
+    need(pytestconfig, "helm")
+    foreign = {"Issuer", "Certificate"}  # cert-manager's, which is not here
+    for name, file in VALUES.items():
+        objects = rendered(f"--values={file}", "--set=crds.managed=false")
+        for namespace in {one["metadata"].get("namespace") for one in objects} - {None}:
+            deployed.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+        mine = [one for one in objects if one["kind"] not in foreign]
+        apply(deployed, mine)
+        for one in workloads(mine):
+            base = f"/apis/apps/v1/namespaces/{one['metadata']['namespace']}/{one['kind'].lower()}s"
+            status, kept = deployed.request("GET", f"{base}/{one['metadata']['name']}")
+            assert status == 200, name
+            wanted = one["spec"]["template"]["spec"]["containers"][0]
+            assert kept["spec"]["template"]["spec"]["containers"][0]["args"] == wanted["args"]
+            deployed.request("DELETE", f"{base}/{one['metadata']['name']}")
 
 
 @pytest.mark.parametrize("folder", POLICIES)
