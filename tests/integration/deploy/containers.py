@@ -14,6 +14,8 @@ from tests.parts.processes import Running
 from tests.parts.table import find
 
 _SECONDS = 180
+USER = 65532
+"""The account of the image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +44,14 @@ class Containers:
     ) -> None:
         """A container of a pod's spec in the background. `places` are its volumes' directories on this machine.
 
-        Taken from the spec: command, user, capabilities, privileges, read-only root, mounts, limit of memory. The arguments are
+        Taken from the spec: command, capabilities, privileges, read-only root, mounts, limit of memory; the user is the image's, which the spec asks for. The arguments are
         `words`, since ports and addresses are a test's own.
         """  # fmt: skip
         context = {**pod.get("securityContext", {}), **container["securityContext"]}
         assert context["readOnlyRootFilesystem"]
         assert not context["allowPrivilegeEscalation"]
         options = ["--detach", "--read-only", "--net-host", "--log-uri", f"file://{self.log(name)}"]
-        options += ["--user", f"{context['runAsUser']}:{context.get('fsGroup', context['runAsUser'])}"]
+        assert context["runAsUser"] == USER
         if context["capabilities"]["drop"] == ["ALL"]:
             options += [word for one in _DEFAULT_CAPABILITIES for word in ("--cap-drop", one)]
         for mount in container["volumeMounts"]:
