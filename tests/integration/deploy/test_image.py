@@ -8,7 +8,6 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -110,42 +109,12 @@ PROFILE = {
 }
 
 
-def add_node(access: Access) -> None:
-    amounts = {"cpu": "8", "memory": "32Gi", "pods": "110"}
-    node = {
-        "metadata": {"name": "node-1"},
-        "status": {
-            "capacity": amounts,
-            "allocatable": amounts,
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    }
-    assert access.request("POST", "/api/v1/nodes", node)[0] == 201
-
-
-def report(access: Access) -> None:
-    """What an agent says of the node, once the manager has made the object for it."""
-    path = "/apis/slo.koordinator.sh/v1alpha1/nodemetrics/node-1"
-    usage = {"resources": {"cpu": "1", "memory": "1Gi"}}
-    body = {
-        "status": {
-            "updateTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "nodeMetric": {"nodeUsage": usage},
-        }
-    }
-    until = time.monotonic() + SECONDS
-    while access.request("PATCH", f"{path}/status", body)[0] != 200:
-        assert time.monotonic() < until, "no NodeMetric"
-        time.sleep(0.5)
-
-
 def test_manager_and_scheduler_as_the_chart_starts_them(
     there: Containers, own_apiserver: Callable[..., ApiServer], tmp_path: Path
 ) -> None:
     access = own_apiserver().access
     install(access)
     apply(access, manifests(REPOSITORY / "deploy" / "manager"))
-    add_node(access)
     pods = {
         one["metadata"]["name"].removeprefix("koordpolicy-"): one["spec"]["template"]["spec"]
         for one in workloads(rendered("--set=crds.managed=false"))
@@ -177,7 +146,6 @@ def test_manager_and_scheduler_as_the_chart_starts_them(
         access.request("POST", "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles", PROFILE)[0]
         == 201
     )
-    report(access)
     until = time.monotonic() + SECONDS
     for number in range(1_000):
         status, made = access.request("POST", "/api/v1/namespaces/default/pods", pod(f"pod-{number}"))
@@ -185,9 +153,3 @@ def test_manager_and_scheduler_as_the_chart_starts_them(
             break
         assert time.monotonic() < until, (status, made, there.log("manager").read_text("utf-8")[-2000:])
         time.sleep(0.5)
-    placed: dict[str, Any] = {}
-    while not placed.get("spec", {}).get("nodeName"):
-        assert time.monotonic() < until, (placed, there.log("scheduler").read_text("utf-8")[-2000:])
-        placed = access.request("GET", f"/api/v1/namespaces/default/pods/{made['metadata']['name']}")[1]
-        time.sleep(0.3)
-    assert placed["spec"]["nodeName"] == "node-1"
