@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import REPOSITORY
 from tests.integration.deploy.chart import rendered, workloads
 from tests.integration.deploy.containers import Containers, containers
-from tests.parts.apiserver import Access, ApiServer
+from tests.parts.apiserver import ApiServer
 from tests.parts.deployed import apply, install, manifests
 from tests.parts.fixtures import need
 from tests.parts.processes import free_port
