@@ -89,8 +89,13 @@ def test_definitions_are_wanted_one_by_one_and_may_stay() -> None:
 
 
 def test_agents_definitions_and_network_policies_are_the_folders() -> None:
-    ours = by_key(map(without_helms_labels, rendered("--set=image.tag=latest,networkPolicies.enabled=true")))
-    for folder in ("agent", "crds", "network-policies"):
+    ours = by_key(
+        map(
+            without_helms_labels,
+            rendered("--set=image.tag=latest,networkPolicies.enabled=true,monitoring.enabled=true"),
+        )
+    )
+    for folder in ("agent", "crds", "network-policies", "monitoring"):
         for key, one in by_key(kustomized(folder)).items():
             wanted = {**one, "metadata": {"labels": {}, **one["metadata"]}}
             assert ours[key] == wanted, key

@@ -1,0 +1,250 @@
+"""Alerts and dashboards: what they ask for is there, each alert fires and clears, and Prometheus itself scrapes real processes."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec.yaml
+import pytest
+
+from koordpolicy.runtime.metrics.metric import MetricKind
+from koordpolicy.runtime.metrics.table import METRICS
+from tests.conftest import REPOSITORY
+from tests.parts.apiserver import ApiServer
+from tests.parts.deployed import apply, install, manifests
+from tests.parts.fixtures import need
+from tests.parts.processes import Running, free_port
+
+FOLDER = REPOSITORY / "deploy" / "monitoring"
+RULES = msgspec.yaml.decode((FOLDER / "rules.yaml").read_bytes())["spec"]
+ALERTS = {rule["alert"]: rule for group in RULES["groups"] for rule in group["rules"]}
+CASES = msgspec.yaml.decode((FOLDER / "rules.test.yaml").read_bytes())
+DASHBOARDS = {
+    file.stem: json.loads(file.read_bytes()) for file in sorted((FOLDER / "dashboards").glob("*.json"))
+}
+OF_SCRAPES = {"component", "instance"}
+OF_PROCESSES = {"process_cpu_seconds_total", "process_resident_memory_bytes"}
+
+LIVE = pytest.mark.skipif(
+    os.environ.get("KOORDPOLICY_MONITORING") != "full",
+    reason="a minute of an API server, three processes and Prometheus: KOORDPOLICY_MONITORING=full",
+)
+PATIENCE = 120.0
+
+
+def queries() -> Iterator[tuple[str, str]]:
+    """What every panel asks, with dashboard and title."""
+    for name, board in DASHBOARDS.items():
+        for panel in board["panels"]:
+            for target in panel["targets"]:
+                yield f"{name}: {panel['title']}", target["expr"].replace("$__rate_interval", "5m")
+
+
+def series_of() -> Mapping[str, frozenset[str]]:
+    """Names of series with their labels, as processes show them."""
+    found = {name: frozenset[str]() for name in OF_PROCESSES}
+    for metric in METRICS:
+        names = (metric.name, metric.also) if metric.also else (metric.name,)
+        for name in names:
+            ends = ("_bucket", "_sum", "_count") if metric.kind is MetricKind.HISTOGRAM else ("",)
+            for end in ends:
+                found[name + end] = frozenset(metric.labels) | ({"le"} if end == "_bucket" else set())
+    return found
+
+
+ASKED = [*queries(), *((name, rule["expr"]) for name, rule in ALERTS.items())]
+
+
+@pytest.mark.parametrize(("place", "expression"), ASKED, ids=[place for place, _ in ASKED])
+def test_what_is_asked_for_is_shown(place: str, expression: str) -> None:
+    known = series_of()
+    plain = re.sub(r'"[^"]*"', '""', expression)
+    names = set(re.findall(r"\b(?:koordpolicy|koordlet|scheduler|process)_\w+", plain))
+    assert names
+    assert names <= known.keys()
+    labels = {label for name in names for label in known[name]} | OF_SCRAPES
+    selected = set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)\s*\"\"", plain))
+    grouped = {
+        label.strip() for group in re.findall(r"\bby \(([^)]*)\)", plain) for label in group.split(",")
+    }
+    assert selected | grouped <= labels
+
+
+def test_every_alert_has_a_runbook_a_case_and_texts_that_name_labels_it_has() -> None:
+    headings = set(re.findall(r"^### (\w+)$", (FOLDER / "README.md").read_text("utf-8"), re.MULTILINE))
+    assert headings == set(ALERTS)
+    assert [case["name"] for case in CASES["tests"]] == list(ALERTS)
+    for case in CASES["tests"]:
+        values = [len(test["exp_samples"]) for test in case["promql_expr_test"]]
+        assert values == [1, 0], case["name"]  # it fires, then it clears
+        assert f'alertname="{case["name"]}"' in case["promql_expr_test"][0]["expr"]
+    for name, rule in ALERTS.items():
+        assert rule["labels"]["severity"] in {"info", "warning", "critical"}
+        assert rule["annotations"]["runbook"] == f"deploy/monitoring/README.md#{name.lower()}"
+        told = set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]))
+        grouped = re.findall(r"\bby \(([^)]*)\)", rule["expr"])
+        kept = {label.strip() for label in grouped[0].split(",")} if grouped else OF_SCRAPES
+        assert told <= kept, name
+
+
+def test_every_alert_fires_and_clears_by_promtool(pytestconfig: pytest.Config, tmp_path: Path) -> None:
+    (prometheus,) = need(pytestconfig, "prometheus")
+    tool = prometheus.parent / "root" / "usr" / "bin" / "promtool"
+    tool = tool if tool.exists() else prometheus.with_name("promtool")
+    (tmp_path / "rules.yaml").write_bytes(msgspec.yaml.encode(RULES))
+    (tmp_path / "rules.test.yaml").write_bytes((FOLDER / "rules.test.yaml").read_bytes())
+    for words in (["check", "rules", "rules.yaml"], ["test", "rules", "rules.test.yaml"]):
+        ran = subprocess.run(
+            [tool, *words], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+class Prometheus:
+    """A Prometheus that scrapes every second, and evaluates alerts as often, without waiting before they fire."""
+
+    def __init__(self, port: int) -> None:
+        self._base = f"http://127.0.0.1:{port}/api/v1"
+
+    def ask(self, path: str) -> Any:
+        with urllib.request.urlopen(f"{self._base}/{path}", timeout=10) as answer:  # noqa: S310
+            return json.loads(answer.read())["data"]
+
+    def query(self, expression: str) -> Sequence[Any]:
+        found: Sequence[Any] = self.ask(f"query?query={urllib.parse.quote(expression)}")["result"]
+        return found
+
+    def is_ready(self) -> bool:
+        try:
+            self.ask("status/runtimeinfo")
+        except OSError:
+            return False
+        return True
+
+    def firing(self) -> set[str]:
+        return {
+            one["labels"]["alertname"] for one in self.ask("alerts")["alerts"] if one["state"] == "firing"
+        }
+
+
+def until(question: Callable[[], object], told: Callable[[], str]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not question():
+        assert time.monotonic() < end, told()
+        time.sleep(0.5)
+
+
+QUIET = {
+    # Panels about what does not happen in a cluster that is well, or has none of that.
+    "policies: Refused revisions",
+    "policies: Decisions that fail",
+    "policies: Rollout",
+    "policies: Compared in the rollout, and of these different",
+    "policies: Trouble with the source",
+    "scheduler: Rounds until gangs were placed, 90 %",
+    "manager: Requests that broke an admission rule",
+    "agents: Evictions",
+    "agents: Writes to the kernel",
+    "agents: Reclaimable of what is predicted",
+    "agents: CPU that suppression leaves to best-effort work",
+}
+POLICY = "apiVersion: koordpolicy.io/v1alpha1\nkind: Overcommit\nmetadata: {{name: share}}\nspec: {{resource: batch, {field}}}\n"
+
+
+@LIVE
+def test_prometheus_scrapes_real_processes_and_fires(
+    own_apiserver: Callable[..., ApiServer], pytestconfig: pytest.Config, tmp_path: Path
+) -> None:
+    (program,) = need(pytestconfig, "prometheus")
+    access = own_apiserver().access
+    install(access)
+    apply(access, manifests(REPOSITORY / "deploy" / "manager"))
+    amounts = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+    status = {
+        "capacity": amounts,
+        "allocatable": amounts,
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }
+    assert (
+        access.request("POST", "/api/v1/nodes", {"metadata": {"name": "node-1"}, "status": status})[0] == 201
+    )
+    policies = tmp_path / "policies"
+    policies.mkdir()
+    (policies / "share.yaml").write_text(POLICY.format(field="parameters: {cpuReclaim: 50%}"))
+    ports = {name: free_port() for name in ("manager", "scheduler", "agent", "webhook", "prometheus")}
+    flags = {
+        "manager": [f"--policies={policies}", f"--webhook=127.0.0.1:{ports['webhook']}", f"--webhook-url=https://127.0.0.1:{ports['webhook']}"],
+        "scheduler": [f"--policies={policies}"],
+        "agent": ["--policies-from-manager", "--node=node-1", "--dry-run", "--pods-from=apiserver"],
+    }  # fmt: skip
+    rules = json.loads(json.dumps(RULES))
+    for rule in rules["groups"][0]["rules"]:
+        rule.pop("for", None)
+    (tmp_path / "rules.yaml").write_bytes(msgspec.yaml.encode(rules))
+    scrapes = [{"targets": [f"127.0.0.1:{ports[name]}"], "labels": {"component": name}} for name in flags]
+    settings = {
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "rule_files": [str(tmp_path / "rules.yaml")],
+        "scrape_configs": [{"job_name": "koordpolicy", "static_configs": scrapes}],
+    }
+    (tmp_path / "prometheus.yaml").write_bytes(msgspec.yaml.encode(settings))
+    with ExitStack() as running:
+        for name, words in flags.items():
+            command = [
+                sys.executable,
+                "-m",
+                "koordpolicy.cli",
+                name,
+                f"--http=127.0.0.1:{ports[name]}",
+                *words,
+            ]
+            command.append(f"--kubeconfig={access.kubeconfig(f'koordpolicy-{name}')}")
+            environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+            running.enter_context(Running(command, tmp_path / f"{name}.log", environment=environment))
+        started = Running(
+            [
+                program, f"--config.file={tmp_path / 'prometheus.yaml'}", f"--storage.tsdb.path={tmp_path / 'data'}",
+                f"--web.listen-address=127.0.0.1:{ports['prometheus']}",
+            ],
+            tmp_path / "prometheus.log",
+        )  # fmt: skip
+        daemon = running.enter_context(started)
+        prometheus = Prometheus(ports["prometheus"])
+        daemon.ready(prometheus.is_ready)
+        until(
+            lambda: len(prometheus.query("koordpolicy_active_revision_info")) == 3,
+            lambda: str(prometheus.query("up")),
+        )
+        pod = {"metadata": {"name": "one"}, "spec": {"schedulerName": "koord-scheduler", "containers": [{"name": "one", "image": "none"}]}}  # fmt: skip
+        until(
+            lambda: access.request("POST", "/api/v1/namespaces/default/pods", pod)[0] == 201, lambda: "no pod"
+        )
+
+        def without_data() -> dict[str, str]:
+            return {
+                place: asked
+                for place, asked in queries()
+                if place not in QUIET and not prometheus.query(asked)
+            }
+
+        until(lambda: not without_data(), lambda: str(without_data()))
+        for place, asked in queries():
+            if place in QUIET:
+                prometheus.query(asked)  # raises where it makes no sense
+
+        assert "KoordpolicyRevisionRejected" not in prometheus.firing()
+        (policies / "share.yaml").write_text(POLICY.format(field="parameters: {noSuchParameter: 1%}"))
+        until(lambda: "KoordpolicyRevisionRejected" in prometheus.firing(), lambda: str(prometheus.firing()))
+        (policies / "share.yaml").write_text(POLICY.format(field="parameters: {cpuReclaim: 40%}"))
+        until(
+            lambda: "KoordpolicyRevisionRejected" not in prometheus.firing(), lambda: str(prometheus.firing())
+        )
