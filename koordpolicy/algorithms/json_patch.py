@@ -1,8 +1,9 @@
 """What has changed between two JSON values, as a JSON Patch (RFC 6902)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+_GONE: Final = object()
 Change = dict[str, Any]
 """One operation: `op`, `path` and, unless something goes, `value`."""
 
@@ -30,13 +31,18 @@ def _compare(found: list[Change], path: str, old: Any, new: Any) -> None:
 
 
 def _compare_objects(found: list[Change], path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    gone = 0
     for key, before in old.items():
-        if key not in new:
-            found.append({"op": "remove", "path": f"{path}/{_step(key)}"})
+        after = new.get(key, _GONE)
+        if after is before:
             continue
-        after = new[key]
-        if after is not before:
+        if after is _GONE:
+            gone += 1
+            found.append({"op": "remove", "path": f"{path}/{_step(key)}"})
+        else:
             _compare(found, f"{path}/{_step(key)}", before, after)
+    if len(new) == len(old) - gone:
+        return  # nothing is there that was not before
     for key, after in new.items():
         if key not in old:
             found.append({"op": "add", "path": f"{path}/{_step(key)}", "value": after})

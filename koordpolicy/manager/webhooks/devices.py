@@ -77,14 +77,26 @@ class Devices:
 
         `roots` are the records of the pod as submitted. Raises ObjectError, `CelError`.
         """
+        asked = _asked(pod)
         for one in self._sorts:
-            pod = one.rewritten(pod, self._graph.about(_KIND, one.name, roots))
+            if not one.resources.isdisjoint(asked):
+                pod = one.rewritten(pod, self._graph.about(_KIND, one.name, roots))
+                asked = _asked(pod)
         return pod
 
 
 def devices(graph: RuleGraph) -> Devices:
     """The sorts of devices of a revision."""
     return graph.once(Devices, lambda: Devices(graph))
+
+
+def _asked(pod: Json) -> set[str]:
+    """The resources that regular containers of a pod name. Raises ObjectError."""
+    asked: set[str] = set()
+    for at, one in enumerate(objects(mapping(pod, "spec"), "containers", "spec")):
+        resources, place = mapping(one, "resources", _place(at)), f"{_place(at)}.resources"
+        asked.update(mapping(resources, "requests", place), mapping(resources, "limits", place))
+    return asked
 
 
 def _place(at: int) -> str:
