@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.mirror import Handler, Mirror
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import CLUSTER_COLOCATION_PROFILES, Resource
@@ -107,6 +108,7 @@ class ServedWebhooks:
             else LivePolicyObjects(component.source, component.trials, component.max_cost, now_ns),
             QuotaWrites(component.cluster),
             None if component.slo_config is None else component.slo_config.data,
+            self._warned_elsewhere,
         )
         served = tuple(webhook.here(context) for webhook in WEBHOOKS if webhook.serves(context))
         self._server = WebhookServer(
@@ -149,6 +151,7 @@ class ServedWebhooks:
             for watching in self._watching:
                 tasks.start(f"watch {watching.resource}", watching.run())
             tasks.start("webhooks ready", self._ready())
+            tasks.start("admission policies in force", self._follow_native())
             server = await serve(
                 stack,
                 endpoint,
@@ -215,6 +218,13 @@ class ServedWebhooks:
         """What is asked about depends on objects, too: with some of them unknown, pods would be passed over."""
         await self._synced.wait()
         await self.configurations.run()
+
+    def _warned_elsewhere(self, graph: RuleGraph) -> frozenset[str]:
+        return self._native.told(graph)
+
+    async def _follow_native(self) -> None:
+        await self._synced.wait()
+        await self._native.follow(lambda: self._component.live.graph)
 
     async def _ready(self) -> None:
         await self._component.live.ready.wait()

@@ -1,12 +1,14 @@
 """Keeps in the cluster the admission policies that a revision's rules and profiles come to. The leader does."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
-from koordpolicy.kube.errors import AlreadyExists, Conflict, Forbidden, NotFound, Rejected
+from koordpolicy.kube.errors import AlreadyExists, Conflict, Forbidden, KubeError, NotFound, Rejected
 from koordpolicy.kube.listing import every_object
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import (
@@ -26,6 +28,8 @@ LOG: Final = logging.getLogger(__name__)
 
 KEPT_BY: Final = "koordpolicy.io/kept-by"
 KEEPER: Final = "koordpolicy-manager"
+LOOK: Final = 10.0
+"""Seconds between looks of a replica that does not lead."""
 SETTLE: Final = 10.0
 """Seconds that a policy has to be there before webhooks rely on it: API servers take it up in their own time, and tell nobody."""
 _OBJECTS: Final = {
@@ -71,6 +75,23 @@ class NativePolicies:
         self._there: dict[Resource, dict[str, Object]] = {}
         self._since: dict[str, tuple[str, float]] = {}
         self._gone = False
+        self._told: tuple[RuleGraph, frozenset[str]] | None = None
+        self._looked = -LOOK
+
+    async def follow(self, graph: Callable[[], RuleGraph]) -> None:
+        """Look now and then what is in force, until cancelled: replicas that do not lead have to know as well."""
+        while self._enabled:
+            if self._clock() - self._looked >= LOOK:
+                with suppress(KubeError):  # the leader tells of it; until then nothing counts as in force
+                    await self.in_force(graph())
+            await asyncio.sleep(LOOK / 4)
+
+    def told(self, graph: RuleGraph) -> frozenset[str]:
+        """The targets in force for a revision as last looked at: users hear of these from API servers."""
+        known = self._told
+        if known is None or known[0] is not graph or self._clock() - self._looked > 3 * LOOK:
+            return frozenset()
+        return known[1]
 
     async def in_force(self, graph: RuleGraph) -> frozenset[str]:
         """The targets (`AdmissionRule/NAME`) that API servers decide by themselves by now. Raises KubeError."""
@@ -84,7 +105,9 @@ class NativePolicies:
             for target, text in same.items()
         }
         settled = {target for target, (_, since) in self._since.items() if now - since >= SETTLE}
-        return frozenset(settled) | wanted.idle
+        found = frozenset(settled) | wanted.idle
+        self._told, self._looked = (graph, found), now
+        return found
 
     async def write(self, graph: RuleGraph) -> None:
         """Make what is missing, change what differs, delete what nobody wants any more. Raises KubeError."""

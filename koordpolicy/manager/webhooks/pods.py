@@ -65,7 +65,7 @@ class PodValidation:
         violations = self._violations(request)
         if violations:
             self._context.observe(request, violations)
-        return answered(violations)
+        return answered(violations, self._context.warned_elsewhere(self._context.policies()))
 
     def refuses(self, request: AdmissionRequest) -> bool:
         """Whether a rule refuses the pod; nobody is told. Raises ObjectError for a malformed pod."""

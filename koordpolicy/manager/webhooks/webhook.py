@@ -30,6 +30,11 @@ def unobserved(_request: AdmissionRequest, _seen: object) -> None:
     """Tells nobody."""
 
 
+def nowhere(_: RuleGraph) -> frozenset[str]:
+    """API servers decide nothing by themselves."""
+    return frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class QuotaWrites:
     """By what pods are counted in the objects of their quotas.
@@ -60,6 +65,8 @@ class WebhookContext:
     """None where no pods are counted."""
     slo_config: Callable[[], Mapping[str, str]] | None = None
     """The documents of a ConfigMap slo-controller-config that is followed; None where none is."""
+    warned_elsewhere: Callable[[RuleGraph], frozenset[str]] = nowhere
+    """Of which rules (`AdmissionRule/NAME`) of a revision API servers warn by themselves."""
     _shared: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, name: Hashable, make: Callable[["WebhookContext"], T]) -> T:

@@ -1,11 +1,13 @@
 """Rules that API servers decide by themselves, kept by a manager: they hold when it is gone, and the webhook is asked about the rest."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.integration.runtime.managers import Manager
 from tests.integration.webhooks.site import (
     CONFIGURATIONS,
     WebhookSite,
@@ -122,6 +124,37 @@ def test_policies_of_others_stay_and_ours_go_with_the_flag(site: WebhookSite) ->
     with site.serving("m4"):
         site.eventually(lambda: not objects(site, KINDS[0]), "no policies")
         assert list(objects(site, KINDS[1])) == ["team.koordpolicy.io"]
+
+
+def test_a_warning_of_the_api_server_is_not_given_twice(site: WebhookSite) -> None:
+    """Of a pod that the webhook is asked about for another rule."""
+    site.write("team.yaml", team(enforcement="warn"))
+    staying = {
+        "require": {"cel": "pod.name != 'w'"},
+        "enforcement": {"cel": "pod.band == 'free' ? 'audit' : 'warn'"},
+    }
+    site.write("staying.yaml", policy("AdmissionRule", "staying", staying))
+    with site.serving("m7", FLAG) as manager:
+
+        def told() -> str:
+            given = json.dumps(pod("w"))
+            code, _, errors = site.kubectl("create", "--dry-run=server", "-f", "-", given=given)
+            assert code == 0, errors
+            return errors
+
+        site.eventually(lambda: "ValidatingAdmissionPolicy 'team.koordpolicy.io'" in told(), "its warning")
+        site.eventually(lambda: told().count("say whose it is") == 1, "one warning")
+        # All are counted whom the webhook is asked about, and of the rule that stays it goes on to tell.
+        line = 'koordpolicy_admission_violations_total{enforcement="warn",rule="team"}'
+        before = counted(manager, line)
+        assert "staying: the rule `staying` does not hold" in told()
+        assert counted(manager, line) == before + 1
+        assert before > 0
+
+
+def counted(manager: Manager, line: str) -> float:
+    page = manager.read("/metrics")[1]
+    return float(next(one for one in page.splitlines() if one.startswith(line)).rpartition(" ")[2])
 
 
 def profile(name: str, **spec: Any) -> str:
