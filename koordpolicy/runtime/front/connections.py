@@ -79,7 +79,7 @@ class Client:
     """A client's connection. `deadline` is when the present turn is over; `request` is what the server is asked."""
 
     __slots__ = (
-        "_front", "_held", "_last", "_out", "_received", "address", "body", "certificate", "closed", "deadline", "idle",
+        "_front", "_held", "_last", "_out", "_received", "address", "asked", "body", "certificate", "closed", "deadline", "idle",
         "request", "server", "socket", "turn", "until",
     )  # fmt: skip
 
@@ -90,6 +90,7 @@ class Client:
         self.turn = Turn.HANDSHAKE
         self.deadline = front.now() + front.limits.handshake
         self.idle = False
+        self.asked = False
         self.request: RequestHead | None = None
         self.body = b""
         self.server: Server | None = None
@@ -136,7 +137,7 @@ class Client:
                 self.close()
                 return
             if self.idle:
-                self.idle = False
+                self.idle, self.asked = False, True
                 self.deadline = self._front.now() + limits.head_seconds
             self._received += piece
             if self.turn is Turn.SERVER:
@@ -212,6 +213,16 @@ class Client:
         if self._received:
             self.idle = False
             self._take()
+
+    def end_when_idle(self, newcomers: float) -> None:
+        """End it, unless a request is coming just now, or still to come in so many seconds because the client is new here."""
+        self.ready(READ)  # what has come by now is asked in earnest
+        if self.closed:
+            return
+        if self.turn is Turn.HANDSHAKE or (self.idle and not self.asked):
+            self.deadline = min(self.deadline, self._front.now() + newcomers)
+        elif self.idle:
+            self.close()
 
     def close(self) -> None:
         """End it, with what is asked for it."""

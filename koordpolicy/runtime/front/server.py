@@ -31,7 +31,11 @@ _SWEEP: Final = 0.25
 """Seconds between looks at deadlines."""
 _ACCEPTED: Final = 16
 """Connections taken in one go."""
+_LEFT: Final = 64
+"""Of those that wait to connect at the end, so many times that number."""
 _LEAST: Final = 16
+_NEWCOMERS: Final = 2.0
+"""Seconds for a request of who connected before the end, and has not asked yet."""
 
 
 class Front:
@@ -79,14 +83,21 @@ class Front:
             if self._end is not None and now >= self._end:
                 if accepting:
                     accepting = False
-                    for one in self._sockets:
-                        self._selector.unregister(one)
-                    for client in tuple(self._clients):
-                        if client.turn is Turn.HANDSHAKE or client.idle:
-                            client.close()
+                    self._accept_no_more()
                 if not self._clients:
                     break
         self._close()
+
+    def _accept_no_more(self) -> None:
+        """The time is over: whoever has connected until now is answered, and nobody who has asked is left without an answer."""
+        for one in self._sockets:
+            accept = self._accepts(one)
+            for _ in range(_LEFT):
+                accept(READ)
+            self._selector.unregister(one)
+            one.close()  # whoever comes later is refused at once, and not left waiting
+        for client in tuple(self._clients):
+            client.end_when_idle(_NEWCOMERS)
 
     def _close(self) -> None:
         self._carriers.stop()

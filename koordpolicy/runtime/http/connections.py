@@ -29,6 +29,8 @@ _SHARE: Final = 4
 _LEAST: Final = 16
 _PAUSE: Final = 0.05
 """Seconds until the next try to accept where the process may open no more files."""
+_LAST: Final = 1.0
+"""Seconds at the end for the requests of those who have begun to ask."""
 _GOODBYE: Final = 5.0
 """Seconds for the end of a TLS connection."""
 _NEVER: Final = 1e9
@@ -200,13 +202,16 @@ class Connections:
 
     @asynccontextmanager
     async def accepting(self, sockets: Sequence[socket.socket]) -> AsyncIterator[None]:
-        """Accept connections within; those that work are given their time at the end."""
+        """Accept connections within; at the end those that work are given their time, and those that begin to ask a little."""
         tasks = [asyncio.create_task(self._accept(one), name="accept") for one in sockets]
-        tasks.append(asyncio.create_task(self._end_the_late(), name="deadlines"))
+        late = asyncio.create_task(self._end_the_late(), name="deadlines")
         try:
             yield
         finally:
-            tasks += self._starts
+            for task in tasks:
+                task.cancel()
+            await self._take_last_requests()
+            tasks += [late, *self._starts]
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
@@ -214,6 +219,14 @@ class Connections:
                 one.cut()  # nobody knows whether the rest of its request would ever come
             self.server.pre_shutdown()
             await self.server.shutdown(self.limits.seconds)
+
+    async def _take_last_requests(self) -> None:
+        """Let those ask who have begun to, by a handshake or a part of a request; what has come is taken in any case."""
+        for _ in range(int(_LAST / _PAUSE)):
+            await asyncio.sleep(0)
+            if all(one.is_idle for waiting in self._waiting.values() for one in waiting):
+                return
+            await asyncio.sleep(_PAUSE)
 
     def works(self, connection: HttpConnection) -> None:
         """It is not the client that is waited for."""

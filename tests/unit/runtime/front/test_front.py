@@ -76,6 +76,7 @@ class Place:
         self.tls.certificate.write_bytes(pair.pem)
         self.tls.key.write_bytes(pair.key)
         self.servers: list[Behind] = []
+        self.fronts: list[Front] = []
 
     def behind(self, name: str, answers: Answers) -> Behind:
         """A server for fronts."""
@@ -91,6 +92,7 @@ class Place:
             self.tls.certificate, 0.0,
         )  # fmt: skip
         front = Front(settings, sockets)
+        self.fronts.append(front)
         thread = threading.Thread(target=front.run, daemon=True)
         thread.start()
         try:
@@ -233,4 +235,70 @@ def test_what_is_no_http_ends_only_its_own_connection(place: Place) -> None:
         assert status == 431
         kept.request("POST", "/mutate", b"a")
         assert kept.getresponse().read() == b"ok"
+        kept.close()
+
+
+def test_whoever_connected_before_the_end_is_answered_once_more(place: Place) -> None:
+    place.behind("s", in_turn(OK))
+    with place.front("s") as port:
+        kept, fresh = place.connection(port), place.connection(port)
+        kept.request("POST", "/mutate", b"a")
+        assert kept.getresponse().read() == b"ok"
+        fresh.connect()
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as plain:
+            time.sleep(0.1)
+            place.fronts[0].stop()
+            until_refused(port)
+            # One that has been answered and asks no more is let go, two that have not asked yet are not.
+            assert kept.sock.recv(1) == b""
+            fresh.request("POST", "/mutate", b"a")
+            answer = fresh.getresponse()
+            assert (answer.status, answer.getheader("Connection"), answer.read()) == (200, "close", b"ok")
+            fresh.close(), kept.close()
+            context = ssl.create_default_context(cafile=str(place.tls.certificate))
+            with context.wrap_socket(plain, server_hostname="127.0.0.1") as late:
+                late.sendall(b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+                told = late.recv(4096)
+            assert told.startswith(b"HTTP/1.1 200 ")
+            assert b"\r\nConnection: close\r\n" in told
+
+
+def until_refused(port: int) -> None:
+    """Until the end, newcomers are let in."""
+    for _ in range(500):
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=20).close()
+        except ConnectionRefusedError:
+            return
+        time.sleep(0.01)
+    pytest.fail("it goes on to accept")
+
+
+def test_what_has_come_when_the_time_is_over_is_answered(place: Place) -> None:
+    """The last look at a connection is a look at what its client may have sent meanwhile."""
+    place.behind("s", in_turn(OK))
+    with place.front("s") as port:
+        front = place.fronts[0]
+        kept = place.connection(port)
+        kept.request("POST", "/mutate", b"a")
+        assert kept.getresponse().read() == b"ok"
+        look = front._sweep
+
+        def sent_meanwhile(now: float) -> None:
+            """Between what the loop has read and its end."""
+            look(now)
+            if front.closing and kept.sock is not None and not asked:
+                kept.request("POST", "/mutate", b"b")
+                asked.append(True)
+                time.sleep(0.05)
+
+        asked: list[bool] = []
+        front._sweep = sent_meanwhile  # type: ignore[method-assign]
+        front.stop()
+        for _ in range(500):
+            if asked:
+                break
+            time.sleep(0.01)
+        answer = kept.getresponse()
+        assert (answer.status, answer.getheader("Connection"), answer.read()) == (200, "close", b"ok")
         kept.close()

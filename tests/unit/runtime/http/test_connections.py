@@ -265,6 +265,25 @@ def test_what_stalls_does_not_keep_the_server_from_its_end(loop: str) -> None:
     play(loop, scene)
 
 
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_request_that_is_coming_at_the_end_is_answered(loop: str) -> None:
+    async def scene() -> None:
+        async with AsyncExitStack() as clients:
+            async with HttpServer("127.0.0.1", 0, ROUTES, limits=PATIENT) as server:
+                half = await clients.enter_async_context(client(server))
+                half.send(HEALTH[:20])
+                new = await clients.enter_async_context(client(server))
+                assert await is_well(server)
+                server.closing = True
+                ending = asyncio.get_running_loop().call_later(
+                    0.1, lambda: (half.send(HEALTH[20:]), new.send(HEALTH))
+                )
+            assert not ending.cancelled()
+            assert (await half.answer())[0] == (await new.answer())[0] == 200
+
+    play(loop, scene)
+
+
 def test_files_are_left_for_the_rest_of_the_process() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert ServerLimits(connections=3).places == 3
