@@ -26,6 +26,7 @@ from koordpolicy.manager.profile_pods import ProfilePods
 from koordpolicy.manager.quota_profiles import QuotaProfiles
 from koordpolicy.manager.recommendations import Recommendations
 from koordpolicy.manager.serving import ServedWebhooks, WebhookOptions
+from koordpolicy.manager.webhooks.preparing import prepare_admission
 from koordpolicy.model.facts import Record
 from koordpolicy.model.reading import mapping, text
 from koordpolicy.model.time import NANOSECONDS
@@ -79,7 +80,9 @@ async def run_manager(
     process: Process, settings: Settings, pace: Pace = Pace(), webhooks: WebhookOptions | None = None
 ) -> None:
     """Run until the process is told to stop. Raises `CannotStart`."""
-    async with running_component(process, settings, ComponentOptions(leads_rollouts=True)) as component:
+    prepare = None if webhooks is None else lambda graph: prepare_admission(graph, now_ns())
+    options = ComponentOptions(leads_rollouts=True, prepare=prepare)
+    async with running_component(process, settings, options) as component:
         manager = Manager(component, pace, webhooks, settings.namespace)
         process.status.add(manager.status)
         async with Tasks() as tasks:

@@ -98,7 +98,7 @@ class NativePolicies:
         if not self._enabled:
             return frozenset()
         await self._look()
-        wanted, now = self._wanted(graph), self._clock()
+        wanted, now = await self._wanted(graph), self._clock()
         same = {target: _text(one) for target, one in wanted.policies.items() if self._is_there(one)}
         self._since = {
             target: known if (known := self._since.get(target, ("", now)))[0] == text else (text, now)
@@ -123,7 +123,7 @@ class NativePolicies:
                 LOG.info("whether there are admission policies of an earlier run cannot be told: %s", error)
                 self._gone = True
                 return
-        wanted, troubles = self._wanted(graph), dict[str, str]()
+        wanted, troubles = await self._wanted(graph), dict[str, str]()
         if self._unserved and self._enabled:
             troubles[MUTATIONS] = self._unserved
         for policy in wanted.policies.values():
@@ -142,12 +142,14 @@ class NativePolicies:
                     await self._delete(resource, name)
         self._gone = not self._enabled
 
-    def _wanted(self, graph: RuleGraph) -> NativeAdmission:
+    async def _wanted(self, graph: RuleGraph) -> NativeAdmission:
         if not self._enabled:
             return NOTHING_NATIVE
         objects = tuple(self._objects(graph))
         if self._known is None or self._known[0] is not graph or self._known[1] != objects:
-            self._known = (graph, objects, native_admission(graph, self._spared, objects))
+            # A thousand policies take seconds, in which reviews go on.
+            made = await asyncio.to_thread(native_admission, graph, self._spared, objects)
+            self._known = (graph, objects, made)
         found = self._known[2]
         return found.without_mutations() if self._unserved else found
 
