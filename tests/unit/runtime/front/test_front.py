@@ -254,7 +254,8 @@ def test_whoever_connected_before_the_end_is_answered_once_more(place: Place) ->
             fresh.request("POST", "/mutate", b"a")
             answer = fresh.getresponse()
             assert (answer.status, answer.getheader("Connection"), answer.read()) == (200, "close", b"ok")
-            fresh.close(), kept.close()
+            fresh.close()
+            kept.close()
             context = ssl.create_default_context(cafile=str(place.tls.certificate))
             with context.wrap_socket(plain, server_hostname="127.0.0.1") as late:
                 late.sendall(b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")

@@ -275,10 +275,9 @@ def test_a_request_that_is_coming_at_the_end_is_answered(loop: str) -> None:
                 new = await clients.enter_async_context(client(server))
                 assert await is_well(server)
                 server.closing = True
-                ending = asyncio.get_running_loop().call_later(
-                    0.1, lambda: (half.send(HEALTH[20:]), new.send(HEALTH))
-                )
-            assert not ending.cancelled()
+                loop_now = asyncio.get_running_loop()
+                loop_now.call_later(0.1, half.send, HEALTH[20:])
+                loop_now.call_later(0.1, new.send, HEALTH)
             assert (await half.answer())[0] == (await new.answer())[0] == 200
 
     play(loop, scene)
