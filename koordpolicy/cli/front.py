@@ -12,6 +12,7 @@ from types import FrameType
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.host_port import host_and_port
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.cli.tls import certificate_pair
 from koordpolicy.model.time import NANOSECONDS, parse_duration
 from koordpolicy.runtime.front.server import Front
 from koordpolicy.runtime.front.settings import FrontSettings
@@ -63,10 +64,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
 def settings_of(arguments: argparse.Namespace) -> FrontSettings:
     """What the flags say. Raises `CannotRunError`."""
     host, port = host_and_port("--listen", arguments.listen, "")
-    certificate, key = arguments.tls_cert_file, arguments.tls_private_key_file
-    if (certificate is None) != (key is None):
-        raise CannotRunError("--tls-cert-file and --tls-private-key-file belong together")
     beside: Path = arguments.server.parent
+    own = beside / "serving.pem"
+    certificate, key = certificate_pair(arguments) or (own, own)
     peers, peer_port = "", 0
     if arguments.peers:
         peers, peer_port = host_and_port("--peers", arguments.peers, "")
@@ -81,9 +81,7 @@ def settings_of(arguments: argparse.Namespace) -> FrontSettings:
     return FrontSettings(
         host,
         port,
-        Tls(
-            certificate or beside / "serving.pem", key or beside / "serving.pem", arguments.tls_client_ca_file
-        ),
+        Tls(certificate, key, arguments.tls_client_ca_file),
         arguments.server,
         peers,
         peer_port,

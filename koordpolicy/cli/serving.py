@@ -4,7 +4,9 @@ import argparse
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.flags.serving import HTTP
+from koordpolicy.cli.flags.tls import CERTIFICATE, CLIENTS
 from koordpolicy.cli.host_port import host_and_port
+from koordpolicy.cli.tls import certificate_pair
 from koordpolicy.runtime.http.authentication import Authentication
 from koordpolicy.runtime.http.serving import Endpoint
 from koordpolicy.runtime.tls import Tls
@@ -41,15 +43,9 @@ def http_of(arguments: argparse.Namespace) -> Endpoint | None:
 
 
 def _tls(arguments: argparse.Namespace) -> Tls | None:
-    certificate, key, clients = (
-        arguments.tls_cert_file,
-        arguments.tls_private_key_file,
-        arguments.tls_client_ca_file,
-    )
-    if (certificate is None) != (key is None):
-        raise CannotRunError("--tls-cert-file and --tls-private-key-file belong together")
-    if certificate is None:
+    pair, clients = certificate_pair(arguments), arguments.tls_client_ca_file
+    if pair is None:
         if clients is not None:
-            raise CannotRunError("--tls-client-ca-file needs --tls-cert-file")
+            raise CannotRunError(f"{CLIENTS} needs {CERTIFICATE}")
         return None
-    return Tls(certificate, key, clients)
+    return Tls(*pair, clients)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from koordpolicy.cli.command import Usage
 from koordpolicy.cli.flags.process import LOG_FORMATS
+from koordpolicy.cli.flags.tls import add_tls_flags
 
 _EPILOG = "exit code: 0 stopped when told to, 2 could not start"
 
@@ -23,18 +24,10 @@ def _add(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="the Unix socket of the manager, as its `--webhook unix:PATH` says",
     )
-    parser.add_argument(
-        "--tls-cert-file",
-        metavar="FILE",
-        type=Path,
-        help="serve with this certificate (default: serving.pem beside the socket, where a manager puts its own)",
-    )
-    parser.add_argument("--tls-private-key-file", metavar="FILE", type=Path, help="its key")
-    parser.add_argument(
-        "--tls-client-ca-file",
-        metavar="FILE",
-        type=Path,
-        help="tell the manager of client certificates that this CA has signed; it asks for one with --webhook-client-ca-file",
+    add_tls_flags(
+        parser,
+        certificate="serve with this certificate (default: serving.pem beside the socket, where a manager puts its own)",
+        clients="tell the manager of client certificates that this CA has signed; it asks for one with --webhook-client-ca-file",
     )
     parser.add_argument(
         "--peers",

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from koordpolicy.cli.flags.repository import Flags
+from koordpolicy.cli.flags.tls import add_tls_flags
 
 HTTP = "--http"
 
@@ -16,18 +17,10 @@ def add_serving_flags(parser: Flags, default: str, *, delegates: bool = True) ->
         help="serve /healthz, /readyz, /metrics and /statusz there, and at / who may read what; port 0 takes a free one,"
         f" no host every address, `off` none ({default})",
     )
-    parser.add_argument(
-        "--tls-cert-file",
-        metavar="FILE",
-        type=Path,
-        help="serve by TLS with this certificate; read again when it changes, as the next two are",
-    )
-    parser.add_argument("--tls-private-key-file", metavar="FILE", type=Path, help="the certificate's key")
-    parser.add_argument(
-        "--tls-client-ca-file",
-        metavar="FILE",
-        type=Path,
-        help="let in callers whose certificate this CA has signed; /healthz and /readyz answer everyone",
+    add_tls_flags(
+        parser,
+        certificate="serve by TLS with this certificate; read again when it changes, as the next two are",
+        clients="let in callers whose certificate this CA has signed; /healthz and /readyz answer everyone",
     )
     parser.add_argument(
         "--tls-client-names",

@@ -7,6 +7,7 @@ from tests.fuzz.target import Target
 from tests.fuzz.targets.bundles import BUNDLES
 from tests.fuzz.targets.expressions import EXPRESSIONS
 from tests.fuzz.targets.extender import EXTENDER
+from tests.fuzz.targets.front import FRONT
 from tests.fuzz.targets.http import HTTP
 from tests.fuzz.targets.objects import OBJECTS
 from tests.fuzz.targets.reviews import REVIEWS
@@ -17,7 +18,7 @@ from tests.fuzz.targets.yaml import YAML
 TARGETS: Mapping[str, Target] = MappingProxyType(
     {
         target.name: target
-        for target in (YAML, EXPRESSIONS, BUNDLES, OBJECTS, REVIEWS, EXTENDER, WEBHOOK, HTTP, TREES)
+        for target in (YAML, EXPRESSIONS, BUNDLES, OBJECTS, REVIEWS, EXTENDER, WEBHOOK, HTTP, FRONT, TREES)
     }
 )
 """By name, in the order in which `all` runs them."""

@@ -74,7 +74,9 @@ def _served() -> _Served:
     return _Served()
 
 
-def _seeds() -> Sequence[bytes]:
+def http_seeds() -> Sequence[bytes]:
+    """Requests as clients of a component send them."""
+
     def post(path: str, body: bytes, more: str = "") -> bytes:
         head = f"POST /{path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n{more}Content-Length: {len(body)}\r\n\r\n"
         return head.encode() + body
@@ -91,7 +93,8 @@ def _seeds() -> Sequence[bytes]:
     )
 
 
-def _mutate(chance: Random, seeds: Sequence[bytes]) -> bytes:
+def http_mutate(chance: Random, seeds: Sequence[bytes]) -> bytes:
+    """Bytes changed anywhere, with pieces put in that servers have read differently."""
     data = mutate_bytes(chance, seeds) if chance.random() < 0.5 else chance.choice(seeds)
     for _ in range(chance.randrange(4)):
         at = chance.randint(0, len(data))
@@ -116,4 +119,4 @@ def _run(data: bytes) -> None:
         raise Defect(failed)
 
 
-HTTP = Target("http", "bytes on the wire", _seeds, _mutate, _run, limit=30.0)
+HTTP = Target("http", "bytes on the wire", http_seeds, http_mutate, _run, limit=30.0)

@@ -13,7 +13,7 @@ import pytest
 
 from koordpolicy.runtime.front.messages import CERTIFICATE, FORWARDED
 from koordpolicy.runtime.front.server import Front
-from koordpolicy.runtime.front.settings import FrontSettings
+from koordpolicy.runtime.front.settings import FrontLimits, FrontSettings
 from koordpolicy.runtime.listening import listen
 from koordpolicy.runtime.tls import Tls
 from tests.unit.runtime.http.certificates import Pair, certificate
@@ -21,6 +21,9 @@ from tests.unit.runtime.http.certificates import Pair, certificate
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 LATER = b"HTTP/1.1 503 Later\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 DIES = b""
+USUAL = FrontLimits()
+HASTY = FrontLimits(handshake=0.3, head_seconds=0.3, body_seconds=0.3, idle=0.3)
+FEW = FrontLimits(connections=4)
 Answers = Callable[[bytes], bytes | None]
 """What a server answers to a request: nothing at all with None, and `DIES` when it ends instead."""
 
@@ -84,12 +87,12 @@ class Place:
         return self.servers[-1]
 
     @contextmanager
-    def front(self, server: str, peer: int = 0) -> Iterator[int]:
+    def front(self, server: str, peer: int = 0, limits: FrontLimits = USUAL) -> Iterator[int]:
         """A front before the server at a path; the port where it serves."""
         sockets = listen("127.0.0.1", 0, 16)
         settings = FrontSettings(
             "127.0.0.1", 0, self.tls, self.folder / server, "127.0.0.1" if peer else "", peer, "127.0.0.1",
-            self.tls.certificate, 0.0,
+            self.tls.certificate, 0.0, limits,
         )  # fmt: skip
         front = Front(settings, sockets)
         self.fronts.append(front)
@@ -303,3 +306,57 @@ def test_what_has_come_when_the_time_is_over_is_answered(place: Place) -> None:
         answer = kept.getresponse()
         assert (answer.status, answer.getheader("Connection"), answer.read()) == (200, "close", b"ok")
         kept.close()
+
+
+HEAD = b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n"
+STALLS = {"handshake": None, "idle": b"", "head": HEAD, "body": HEAD + b"\r\n" + b"x" * 50}
+
+
+def stalled(place: Place, port: int, said: bytes | None) -> socket.socket:
+    """A connection whose client does not go on."""
+    plain = socket.create_connection(("127.0.0.1", port), timeout=20)
+    if said is None:
+        return plain
+    context = ssl.create_default_context(cafile=str(place.tls.certificate))
+    wrapped = context.wrap_socket(plain, server_hostname="127.0.0.1")
+    wrapped.sendall(said)
+    return wrapped
+
+
+@pytest.mark.parametrize("stall", STALLS)
+def test_who_keeps_a_front_waiting_is_ended(place: Place, stall: str) -> None:
+    place.behind("s", in_turn(OK))
+    with (
+        place.front("s", limits=HASTY) as port,
+        stalled(place, port, STALLS[stall]) as one,
+        suppress(ConnectionError),
+    ):
+        assert one.recv(100) == b""
+
+
+@pytest.mark.parametrize("stall", STALLS)
+def test_who_keeps_a_front_waiting_shuts_nobody_out(place: Place, stall: str) -> None:
+    place.behind("s", in_turn(OK))
+    with place.front("s", limits=FEW) as port, ExitStack() as stack:
+        for _ in range(2 * FEW.connections):
+            stack.enter_context(stalled(place, port, STALLS[stall]))
+        assert place.ask(port) == (200, b"ok")
+
+
+def test_a_request_before_the_answer_to_the_one_before_it_waits_for_its_turn(place: Place) -> None:
+    behind = place.behind("s", in_turn(OK))
+    request = b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n"
+    with place.front("s") as port, stalled(place, port, request + b"a" + request + b"b") as one:
+        told = b""
+        while told.count(b"ok") < 2:
+            told += one.recv(4096)
+    assert [text[-1:] for text in behind.asked] == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("chunk", [b"1\r\na\r\n0\r\n\r\n", b""])
+def test_bodies_in_chunks_are_refused_and_end_their_connection(place: Place, chunk: bytes) -> None:
+    behind = place.behind("s", in_turn(OK))
+    said = b"POST /mutate HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with place.front("s") as port, stalled(place, port, said + chunk) as one:
+        assert one.recv(4096).startswith(b"HTTP/1.1 411 ")
+    assert not behind.asked
