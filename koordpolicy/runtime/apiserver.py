@@ -146,13 +146,19 @@ def _needed(verb: str, resource: str) -> bool:
     return verb in _READS and resource not in _REPORTS
 
 
-async def follow(sight: ServerSight, readiness: Readiness, grace: float) -> None:
-    """Keep the condition `apiserver` of a process true, for ever."""
+def untold(_what: str) -> None:
+    """Tells nobody but the log."""
+
+
+async def follow(
+    sight: ServerSight, readiness: Readiness, grace: float, put_off: Callable[[str], None] = untold
+) -> None:
+    """Keep the condition `apiserver` of a process true, for ever; `put_off` is told of requests such as `bind pods`."""
     readiness.reached(CONDITION)
     before = unwatched = ""
     late: tuple[str, ...] = ()
     while True:
-        late = _tell_of_what_is_put_off(late, sight.put_off(grace))
+        late = _tell_of_what_is_put_off(late, sight.put_off(grace), put_off)
         unwatched = _tell_of_watches(unwatched, sight.unwatched)
         trouble = sight.trouble(grace)
         if trouble:
@@ -166,7 +172,9 @@ async def follow(sight: ServerSight, readiness: Readiness, grace: float) -> None
         await asyncio.sleep(_LOOK)
 
 
-def _tell_of_what_is_put_off(before: tuple[str, ...], now: tuple[str, ...]) -> tuple[str, ...]:
+def _tell_of_what_is_put_off(
+    before: tuple[str, ...], now: tuple[str, ...], put_off: Callable[[str], None]
+) -> tuple[str, ...]:
     """Such a process is ready: others would be put off as it is."""
     for what in now:
         if what not in before:
@@ -175,6 +183,7 @@ def _tell_of_what_is_put_off(before: tuple[str, ...], now: tuple[str, ...]) -> t
                 " keeps them back; they are tried again",
                 what,
             )
+            put_off(what)
     for what in before:
         if what not in now:
             LOG.info("the API server takes requests to %s again", what)

@@ -297,7 +297,7 @@ async def running_component(
             live.subscribe_rejected(followed.rejected)
             leadership.subscribe(followed.again)
         tasks = await stack.enter_async_context(Tasks())
-        tasks.start("api server", follow(sight, process.readiness, settings.unready_after))
+        tasks.start("api server", follow(sight, process.readiness, settings.unready_after, troubles.put_off))
         tasks.start("events", recorder.run())
         tasks.start("conditions", troubles.follow())
         tasks.start("policies", live.run())

@@ -23,6 +23,7 @@ LOG: Final = logging.getLogger(__name__)
 
 REASON: Final = "DecisionsFail"
 SLOW: Final = "DecisionsSlow"
+PUT_OFF: Final = "RequestsPutOff"
 """The reasons of the Events."""
 
 _WORDS: Final = {REASON: "cannot be decided", SLOW: "is decided slowly"}
@@ -146,6 +147,18 @@ class Troubles:
         found.count += times
         if before == 0 or len(str(found.count)) > len(str(before)):
             self._tell(found, facts, cause, first=before == 0)
+
+    def put_off(self, what: str) -> None:
+        """The API server has taken none of our requests to do this for long; told by each replica that it concerns."""
+        active = self._revisions.active
+        if active is None:
+            return
+        about = regarding(revision_name(active.bundle, active.revision.commit or active.revision.digest))
+        message = (
+            f"the API server answers every request to {what} with 429 (too many requests), so that what this revision decides waits;"
+            " look at its load and its FlowSchemas"
+        )
+        self._recorder.record(about, PUT_OFF, message, type="Warning", action="Request")
 
     async def follow(self) -> None:
         """Tell of conditions that fail, a little later: rules go on without them (see `language.cel.unheld`)."""

@@ -163,9 +163,11 @@ def test_what_the_server_puts_off_is_told_on_the_log(caplog: pytest.LogCaptureFi
     assert sight.put_off(30.0) == ("bind pods",)
     assert sight.trouble(30.0) == ""
 
+    late: list[str] = []
+
     async def scene() -> None:
         readiness = Readiness(metrics)
-        async with running(follow(sight, readiness, 30.0)):
+        async with running(follow(sight, readiness, 30.0, late.append)):
             await asyncio.sleep(3)
             answers(("bind", 201))
             await asyncio.sleep(3)
@@ -176,4 +178,5 @@ def test_what_the_server_puts_off_is_told_on_the_log(caplog: pytest.LogCaptureFi
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 2
     assert "puts off every request to bind pods (429)" in told[0]
+    assert late == ["bind pods"]  # once
     assert told[1] == "the API server takes requests to bind pods again"
