@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 from tests.vectors.runners import (
     descheduler,
+    descheduler_migration,
+    descheduler_nodes,
     kernel_files,
     manager,
     manager_nodes,
@@ -34,6 +36,8 @@ from tests.vectors.runners.runner import Runner
 
 _DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
     ("descheduler", descheduler.RUNNERS),
+    ("descheduler", descheduler_migration.RUNNERS),
+    ("descheduler", descheduler_nodes.RUNNERS),
     ("node-agent", kernel_files.RUNNERS),
     ("manager", manager.RUNNERS),
     ("manager", manager_nodes.RUNNERS),
