@@ -32,6 +32,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "manager": "publish what nodes can offer a second time, in a cluster",
         "front": "hold API servers' connections before a manager's webhooks, which then lose no review when it is killed",
         "scheduler": "place the pods of a cluster by policy",
+        "descheduler": "let pods leave the nodes that they should not be on",
         "agent": "measure a node, report it, and keep its kernel as policies say",
         "recommend": "show what workloads should request, and write it as patches for manifests in Git",
         "sync": "keep a directory in step with a Git repository",

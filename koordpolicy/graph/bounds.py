@@ -10,7 +10,7 @@ from typing import Final
 from koordpolicy.graph.notation import show
 from koordpolicy.graph.rules import DecisionKey
 from koordpolicy.language.cel.permitted import Permitted
-from koordpolicy.language.cel.types import BANDWIDTH, CPU, DURATION, MEMORY, PERCENT, Type
+from koordpolicy.language.cel.types import BANDWIDTH, CPU, DOUBLE, DURATION, MEMORY, PERCENT, Type
 from koordpolicy.language.cel.values import Duration
 from koordpolicy.language.kinds import Slot
 
@@ -108,6 +108,11 @@ RANGES: tuple[Range, ...] = (
             ("expectedWithin", "no time is shorter than none", True),
         )
     ),
+    _time("Descheduling", "interval", "the descheduler would do nothing else"),
+    Range("Descheduling", "pace.perSecond", DOUBLE, "a round would never end", 0.0, 1_000.0, low_fits=False),
+    _time("Descheduling", "strategies[*].load.staleAfter", "every measurement would be too old"),
+    _time("Descheduling", "strategies[*].load.anomaly.lasts", "no node would ever give a pod away"),
+    _time("Descheduling", "strategies[*].load.anomaly.forgottenAfter", "no round would be counted"),
     _time("CPUEviction", "interval", "the agent would do nothing else"),
     _time("MemoryEviction", "interval", "the agent would do nothing else"),
     _time("CPUBurst", "interval", "the agent would do nothing else"),

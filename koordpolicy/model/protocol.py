@@ -115,6 +115,7 @@ ESTIMATED_SECONDS_AFTER_INITIALIZED = "scheduling.koordinator.sh/load-estimated-
 PREEMPTION_POLICY = "scheduling.koordinator.sh/preemption-policy"
 DISABLE_PREEMPTIBLE = "scheduling.koordinator.sh/disable-preemptible"
 EVICTION_COST = "scheduling.koordinator.sh/eviction-cost"
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 SOFT_EVICTION = "scheduling.koordinator.sh/soft-eviction"
 RESERVE_POD = "scheduling.koordinator.sh/reserve-pod"
 DEVICE_ALLOCATED = "scheduling.koordinator.sh/device-allocated"

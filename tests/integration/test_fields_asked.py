@@ -11,6 +11,9 @@ import pytest
 from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.algorithms.node_record import node_record
 from koordpolicy.cluster.events import Event
+from koordpolicy.descheduler.picture import picture_of
+from koordpolicy.descheduler.round import Memories, run_round
+from koordpolicy.descheduler.rules import ProfileRules
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.kube.memory import MemoryCluster, Store
@@ -41,6 +44,7 @@ from koordpolicy.scheduler.scheduler import Scheduler
 from koordpolicy.simulator.simulation import Simulation, SimulationSettings
 from koordpolicy.simulator.workload import Arrival, Wave
 from tests.integration.simulations import MINUTE, node, pod, workload
+from tests.unit.descheduler.clusters import NOW, full_and_empty
 from tests.unit.manager.clusters import SmallCluster
 from tests.vectors.policies import document, graph
 
@@ -62,6 +66,15 @@ _ALL: dict[str, dict[str, Any]] = {
         "queue": {"confirmWithin": "1s"},
         "filters": [{"name": "own", "require": {"cel": "node.name != pod.name"}, "reason": "own"}],
         "scores": [{"name": "own", "value": {"cel": "double(node.capacity.pods)"}, "normalize": "MinMax"}],
+    },
+    "Descheduling": {
+        "conditions": [{"name": "own", "require": {"cel": "pod.name != 'stays'"}, "reason": "own"}],
+        "limits": {"total": 100, "perNode": 100, "perNamespace": 100},
+        "strategies": [
+            {"name": "by-load", "plugin": "LowNodeLoad", "candidates": {"cel": "pod.name == 'first'"},
+             "load": {"high": {"cpu": "50%"}, "low": {"cpu": "40%"}, "anomaly": {"rounds": 1}}},
+            {"name": "by-expressions", "candidates": True, "release": {"cel": "node.requested.cpu > cpu('1')"}},
+        ],
     },
     "Rollout": {
         "steps": [{"name": "one", "hold": "1m", "shadow": {}, "canary": {"share": "10%"}}],
@@ -179,6 +192,18 @@ def _work(policies: RuleGraph) -> None:
     suppression.decide({}, small.nanoseconds)
     judge(policies, plan_of(policies, {}, 0), {}, 0)
     _run_agents(policies)
+    _deschedule(policies)
+
+
+def _deschedule(policies: RuleGraph) -> None:
+    """A node that is too full, with one pod that may go and one that may not."""
+    objects = full_and_empty()
+    picture = picture_of(objects, policies.catalogue, NOW)
+    report = run_round(
+        ProfileRules(policies, "own"), picture, policies.catalogue, Memories(), lambda going, pod: None
+    )
+    found = [one.strategy for one in report.moves]
+    assert sorted(set(found)) == ["by-expressions", "by-load"]
 
 
 def _run_agents(policies: RuleGraph) -> None:
@@ -337,7 +362,7 @@ _FIELDS = {
     kind.name: [one.field for one in slots(kind.spec) if not one.field.startswith("parameters.")]
     for kind in KINDS.values()
 }
-_ACTING = frozenset({Part.MANAGER, Part.SCHEDULER, Part.ROLLOUTS, Part.SIMULATOR})
+_ACTING = frozenset({Part.MANAGER, Part.SCHEDULER, Part.DESCHEDULER, Part.ROLLOUTS, Part.SIMULATOR})
 _BY_COMPILER = frozenset({"QoSClass", "PriorityBand"})
 """Their decisions are evaluated once, and become the catalogue."""
 

@@ -29,6 +29,11 @@ def graph(*documents: Mapping[str, Any]) -> RuleGraph:
     return _compiled(tuple(json.dumps(one) for one in documents))
 
 
+def graph_of(folders: frozenset[str], *documents: Mapping[str, Any]) -> RuleGraph:
+    """The graph of a bundle that extends a few folders of the built-in pack alone, which takes a tenth of the time."""
+    return _compiled_of(folders, tuple(json.dumps(one) for one in documents))
+
+
 def graph_with_line(file: str, old: str, new: str) -> RuleGraph:
     """The graph of the built-in pack with one line of one file changed.
 
@@ -46,11 +51,30 @@ def graph_with_line(file: str, old: str, new: str) -> RuleGraph:
     return compilation.graph
 
 
+@lru_cache(maxsize=8)
+def _compiler_of(folders: frozenset[str]) -> Compiler:
+    files = {
+        path: text
+        for path, text in PACK.files.items()
+        if path.endswith("/koordpolicy.yaml") or path.split("/")[-2] in folders
+    }
+    return Compiler({PACK.name: Layer(PACK.name, files)}.get)
+
+
+@lru_cache(maxsize=256)
+def _compiled_of(folders: frozenset[str], texts: tuple[str, ...]) -> RuleGraph:
+    return _graph(_compiler_of(folders), texts)
+
+
 @lru_cache(maxsize=256)
 def _compiled(texts: tuple[str, ...]) -> RuleGraph:
+    return _graph(_COMPILER, texts)
+
+
+def _graph(compiler: Compiler, texts: tuple[str, ...]) -> RuleGraph:
     # JSON is YAML, and one document a file keeps the places of findings readable.
     files = {f"overlay/{number}.yaml": text for number, text in enumerate(texts)}
-    compilation = _COMPILER.compile(Layer("overlay", files))
+    compilation = compiler.compile(Layer("overlay", files))
     assert compilation.graph is not None, [
         f"{one.code} {one.span} {one.message}" for one in compilation.found
     ]

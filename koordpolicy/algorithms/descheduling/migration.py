@@ -187,7 +187,9 @@ def _with_reservation(migration: Migration, seen: MigrationSeen) -> MigrationSte
         return MigrationStep(migration.failed("Unschedulable"))
     if not migration.holds("ReservationScheduled"):
         if seen.pod is not None and seen.pod.node == room.node:
-            return MigrationStep(migration.failed("ForbiddenMigratePod", "the reservation is on the node of the pod"))
+            return MigrationStep(
+                migration.failed("ForbiddenMigratePod", "the reservation is on the node of the pod")
+            )
         migration = replace(migration.told("ReservationScheduled", True), node=room.node)
     if room.for_pending_pod:
         return _assign(migration, seen, room)

@@ -39,7 +39,7 @@ class LoadGroup(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ThresholdShares:
-    """Thresholds as policy says them, NaN where it says none; in `deviation` they are distances from the mean of the pool."""
+    """LoadThresholds as policy says them, NaN where it says none; in `deviation` they are distances from the mean of the pool."""
 
     low: Percentages
     high: Percentages
@@ -58,7 +58,7 @@ class ThresholdShares:
 
 
 @dataclass(frozen=True, slots=True)
-class Thresholds:
+class LoadThresholds:
     """Amounts: a node is low up to `low`, and high above `high`."""
 
     low: Amounts
@@ -74,26 +74,26 @@ def shares_table(
     )
 
 
-def amounts_of(shares: ThresholdShares, usage: Amounts, capacity: Amounts, known: Flags) -> Thresholds:
+def amounts_of(shares: ThresholdShares, usage: Amounts, capacity: Amounts, known: Flags) -> LoadThresholds:
     """The thresholds of each node in amounts. `known`: the nodes of whose use something is known; the mean is theirs.
 
     A share of 0 % as deviation leaves the resource out: both thresholds are the whole capacity.
     """
     filled = shares.filled()
     if not filled.deviation:
-        return Thresholds(_part(filled.low, capacity), _part(filled.high, capacity))
+        return LoadThresholds(_part(filled.low, capacity), _part(filled.high, capacity))
     mean = _mean_use(usage, capacity, known)
     ignored = filled.low == 0
     low = np.where(ignored, _ALL, np.clip(mean - filled.low, 0.0, _ALL))
     high = np.where(ignored, _ALL, np.clip(mean + filled.high, 0.0, _ALL))
-    return Thresholds(_part(low, capacity), _part(high, capacity))
+    return LoadThresholds(_part(low, capacity), _part(high, capacity))
 
 
 def groups_of(
     usage: Amounts,
     prod_usage: Amounts,
-    thresholds: Thresholds,
-    prod_thresholds: Thresholds,
+    thresholds: LoadThresholds,
+    prod_thresholds: LoadThresholds,
     unschedulable: Flags,
     known: Flags,
 ) -> NDArray[np.int64]:

@@ -93,9 +93,7 @@ class MigrationsUnderWay:
         `workload` is None for a pod without a controller, of which the limits by workload say nothing.
         """
         own = (pod.namespace, pod.name)
-        jobs = [
-            one for one in self.jobs if one.counts(self.arbitrating) and (one.namespace, one.pod) != own
-        ]
+        jobs = [one for one in self.jobs if one.counts(self.arbitrating) and (one.namespace, one.pod) != own]
         others = [one for one in self.pods if (one.namespace, one.name) != own]
         if _reached(len(jobs), limits.globally):
             return Throttled("globally")
@@ -113,9 +111,7 @@ class MigrationsUnderWay:
         limits: MigrationLimits,
         workload: ThrottledWorkload,
     ) -> Throttled:
-        siblings = [
-            one for one in others if one.owner == pod.owner and one.namespace == pod.namespace
-        ]
+        siblings = [one for one in others if one.owner == pod.owner and one.namespace == pod.namespace]
         migrating = [one for one in siblings if (one.namespace, one.name) in self._by_pod]
         away = {(one.namespace, one.name) for one in migrating}
         away.update(

@@ -35,6 +35,7 @@ _MEASURED: Components = frozenset(
 _ON_NODES: Components = frozenset({Component.MANAGER, Component.AGENT})
 _AGENT: Components = frozenset({Component.AGENT})
 _QUEUE: Components = frozenset({Component.SCHEDULER})
+_DESCHEDULER: Components = frozenset({Component.DESCHEDULER})
 
 POD = Record(
     "pod",
@@ -188,6 +189,34 @@ POD = Record(
             STRING,
             "Kind of the pod's controller, such as `ReplicaSet`; empty without one.",
             EVERYWHERE,
+        ),
+        Fact(
+            "ownerKinds",
+            list_of(STRING),
+            "Kinds of all owners of the pod, its controller or not.",
+            _DESCHEDULER,
+        ),
+        Fact("terminating", BOOL, "Whether the pod is being deleted.", _DESCHEDULER),
+        Fact(
+            "volumeKinds",
+            list_of(STRING),
+            "What the pod's volumes are, such as `emptyDir` or `persistentVolumeClaim`, each once.",
+            _DESCHEDULER,
+        ),
+        Fact("ready", BOOL, "Whether the pod says that it is ready.", _DESCHEDULER),
+        Fact("restarts", INT, "How often its containers were started again.", _DESCHEDULER),
+        Fact(
+            "deletionCost",
+            INT,
+            "What it costs to delete the pod, by its annotation; 0 without one that can be read.",
+            _DESCHEDULER,
+        ),
+        Fact(
+            "evictionCost",
+            INT,
+            "What it costs to move the pod, by its annotation: 2147483647 for what must not be moved; 0 without one that can be "
+            "read.",
+            _DESCHEDULER,
         ),
         Fact("createdAt", TIMESTAMP, "When the pod was created.", _PLACED, usual=USUAL_TIME),
         Fact(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from koordpolicy.language.cel.types import STRING, TIMESTAMP, Type, record
+from koordpolicy.language.cel.types import DOUBLE, STRING, TIMESTAMP, Type, record
 from koordpolicy.language.facts.table import CENTRAL, EVERYWHERE, USUAL_TIME, Component, Components
 
 
@@ -218,6 +218,13 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 record("workload"),
                 "The workload, and its container, that is decided on.",
                 frozenset({Component.MANAGER}),
+            ),
+            Root(
+                "relief",
+                DOUBLE,
+                "How well the going of the pod would relieve its node: 2 where it uses just what its node uses too much of, less for "
+                "more or for less; -1 where it was not measured.",
+                frozenset({Component.DESCHEDULER}),
             ),
             Root("rollout", record("rollout"), "How a new revision does on its way.", EVERYWHERE),
             Root("now", TIMESTAMP, "The time of the decision.", EVERYWHERE, usual=USUAL_TIME),

@@ -25,6 +25,7 @@ class Part(StrEnum):
     MANAGER = "manager"
     SCHEDULER = "scheduler"
     AGENT = "agent"
+    DESCHEDULER = "descheduler"
     SIMULATOR = "simulate"
 
 
@@ -448,6 +449,22 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "preemption.importance"
         ),
     ),
+    ("Descheduling", _COMPILED, _RULES),
+    (
+        "Descheduling",
+        _by(Part.DESCHEDULER),
+        (
+            "enabled interval dryRun nodes leastNodes limits limits.total limits.perNode limits.perNamespace pace pace.perSecond "
+            "pace.burst conditions conditions[].name conditions[].enabled conditions[].require conditions[].reason strategies "
+            "strategies[].name strategies[].enabled strategies[].plugin strategies[].dryRun strategies[].nodes "
+            "strategies[].candidates strategies[].order strategies[].release strategies[].fits strategies[].reason strategies[].load "
+            "strategies[].load.pool strategies[].load.measure strategies[].load.staleAfter strategies[].load.resources "
+            "strategies[].load.high strategies[].load.low strategies[].load.prodHigh strategies[].load.prodLow "
+            "strategies[].load.deviation strategies[].load.prod strategies[].load.weights strategies[].load.leastTargets "
+            "strategies[].load.fitsLoad strategies[].load.anomaly strategies[].load.anomaly.rounds "
+            "strategies[].load.anomaly.relievedRounds strategies[].load.anomaly.lasts strategies[].load.anomaly.forgottenAfter"
+        ),
+    ),
     ("Rollout", _COMPILED, _RULES),
     (
         "Rollout",
@@ -477,7 +494,7 @@ ACTORS: Mapping[tuple[str, str], Actor] = MappingProxyType(dict(_rows()))
 """By kind and field; `[]` stands for each element of a list."""
 
 
-RUNNING: Final = frozenset({Component.MANAGER, Component.SCHEDULER, Component.AGENT})
+RUNNING: Final = frozenset({Component.MANAGER, Component.SCHEDULER, Component.AGENT, Component.DESCHEDULER})
 """The components that there are as processes; the others are awaited."""
 
 

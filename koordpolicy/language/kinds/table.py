@@ -15,6 +15,7 @@ from koordpolicy.language.kinds.burst import CPUBurstSpec
 from koordpolicy.language.kinds.classes import PriorityBandSpec, QoSClassSpec
 from koordpolicy.language.kinds.collection import MetricCollectionSpec
 from koordpolicy.language.kinds.cpus import CPUTopologySpec
+from koordpolicy.language.kinds.descheduling import DeschedulingSpec
 from koordpolicy.language.kinds.device_resources import DeviceResourceSpec
 from koordpolicy.language.kinds.devices import DeviceSharingSpec
 from koordpolicy.language.kinds.eviction import CPUEvictionSpec, MemoryEvictionSpec
@@ -323,6 +324,14 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 "Which pods run together or not at all, and how they are placed.",
                 frozenset({Component.SCHEDULER}),
                 _roots("namespaceObject", "now"),
+            ),
+            Kind(
+                "Descheduling",
+                DeschedulingSpec,
+                "Which nodes give pods away, which pods these are, and how many go.",
+                frozenset({Component.DESCHEDULER}),
+                _roots("pod", "node", "now"),
+                _by_name,
             ),
             Kind(
                 "Rollout",

@@ -244,6 +244,19 @@ _SPECS = {
             defaultTimeout: 120s
             joinsRunning: true
     """,
+    "Descheduling": """
+        metadata: {name: koord-descheduler}
+        spec:
+          strategies:
+            - name: LowNodeLoad
+              enabled: true
+              load: {low: {cpu: 45%, memory: 55%}, high: {cpu: 65%, memory: 80%}}
+            - name: too-many-restarts
+              candidates: {cel: pod.restarts >= 100}
+              order: [{cel: -pod.restarts}]
+              fits: false
+              reason: {cel: "'it was restarted ' + string(pod.restarts) + ' times'"}
+    """,
     "Rollout": """
         metadata: {name: careful}
         spec:

@@ -300,6 +300,26 @@ METRICS: Final = (
         ("verb",),
         _QUICK,
     ),
+    # --- the descheduler
+    Metric(
+        "koordpolicy_descheduler_rounds_total",
+        MetricKind.COUNTER,
+        "Rounds of the descheduler, by profile and result (done, idle, failed).",
+        ("profile", "result"),
+    ),
+    Metric(
+        "koordpolicy_descheduler_round_seconds",
+        MetricKind.HISTOGRAM,
+        "Time in which a round finds which pods go, without their evictions.",
+        (),
+        _SLOW,
+    ),
+    Metric(
+        "koordpolicy_descheduler_evictions_total",
+        MetricKind.COUNTER,
+        "Pods that were to go, by strategy and result (evicted, refused, gone, failed, dry_run).",
+        ("strategy", "result"),
+    ),
     # --- webhooks
     Metric(
         "koordpolicy_webhook_requests_total",

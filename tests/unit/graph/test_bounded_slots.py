@@ -34,6 +34,9 @@ ANY = {
     "normalization.whenChangedBy",  # its own minimum and maximum say what is believed
     "CPUTopology": "nodes.amplification scoring.weights",  # 1 and less change nothing; weights below nothing count as none
     "ReservationPolicy": "choice.weights",  # weights below nothing count as none
+    # below nothing every node is too full, above all of it none; weights of nothing and below count as 1
+    "Descheduling": "strategies[*].load.high strategies[*].load.low strategies[*].load.prodHigh strategies[*].load.prodLow "
+    "strategies[*].load.weights",
     "DeviceResource": "amount",  # negative counts as none
     "MetricCollection": "percentilesOver "  # a window has a second at least
     "devices.harmlessErrors",  # numbers that NVIDIA gives to errors

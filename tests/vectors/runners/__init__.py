@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from tests.vectors.runners import (
     descheduler,
+    descheduler_load,
     descheduler_migration,
     descheduler_nodes,
     kernel_files,
@@ -36,6 +37,7 @@ from tests.vectors.runners.runner import Runner
 
 _DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
     ("descheduler", descheduler.RUNNERS),
+    ("descheduler", descheduler_load.RUNNERS),
     ("descheduler", descheduler_migration.RUNNERS),
     ("descheduler", descheduler_nodes.RUNNERS),
     ("node-agent", kernel_files.RUNNERS),

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from koordpolicy.algorithms.descheduling.anomaly import AnomalyCondition, Detectors
 from koordpolicy.algorithms.descheduling.evictability import EvictabilityLimits, PodTraits, forbidden_by
-from koordpolicy.algorithms.descheduling.eviction_cost import FORBIDDEN, read_eviction_cost
 from koordpolicy.algorithms.descheduling.eviction_limiter import EvictionLimiter, EvictionLimits
 from koordpolicy.algorithms.descheduling.node_score import usage_score
 from koordpolicy.algorithms.descheduling.workload_limits import max_pods, replicas_can_move
+from koordpolicy.model.eviction_cost import FORBIDDEN, read_eviction_cost
 from tests.vectors.runners.runner import Runner
 
 Given = Mapping[str, Any]

@@ -34,7 +34,11 @@ _ELSEWHERE: Final = frozenset({"cpu", "memory"})
 
 def _eviction_reason(given: Given) -> Given:
     text = overuse_reason(
-        given["usage"], given["allocatable"], given["high_absolute"], given["high_percent"], prod=given["prod"]
+        given["usage"],
+        given["allocatable"],
+        given["high_absolute"],
+        given["high_percent"],
+        prod=given["prod"],
     )
     return {"text": text}
 
@@ -72,9 +76,7 @@ def _scale_down_rank(given: Given) -> Given:
     ranking = scale_down_ranking(nodes, given["weights"])
     return {
         "ranked": [{"pod": one.pod.name, "node": one.node, "rank": one.rank} for one in ranking.ranked],
-        "node_scores": {
-            name: "inf" if np.isinf(score) else score for name, score in ranking.scores.items()
-        },
+        "node_scores": {name: "inf" if np.isinf(score) else score for name, score in ranking.scores.items()},
     }
 
 
@@ -88,9 +90,7 @@ def _custom_priority(given: Given) -> Given:
     levels: list[list[LevelNode]] = [[] for _ in given["levels"]]
     for node in given["nodes"]:
         labels = node["labels"]
-        fitting = [
-            at for at, one in enumerate(given["levels"]) if labels.get(one["key"]) == one["value"]
-        ]
+        fitting = [at for at, one in enumerate(given["levels"]) if labels.get(one["key"]) == one["value"]]
         if fitting:
             levels[fitting[0]].append(_level_node(node))
     assert all(one["name"] for one in given["levels"])

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy.algorithms.descheduling.eviction_cost import read_eviction_cost
 from koordpolicy.algorithms.descheduling.eviction_limiter import EvictionLimiter, EvictionLimits
 from koordpolicy.algorithms.descheduling.workload_limits import max_pods
+from koordpolicy.model.eviction_cost import read_eviction_cost
 
 REPLICAS = st.integers(0, 10_000)
 SHARES = st.none() | st.integers(0, 20_000) | st.integers(0, 200).map("{}%".format)

@@ -177,6 +177,7 @@ _ONLY_IN_SLOTS = {
         "namespaceQuotas",
     },
     "QuotaProfile": {"node", "resource"},
+    "Descheduling": {"relief"},
     "ProfileReconciliation": {"colocationProfile"},
     "CPUTopology": {"resourceSpec", "topology"},
     "ReservationPolicy": {"pod"},

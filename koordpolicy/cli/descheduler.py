@@ -1,0 +1,28 @@
+"""`koordpolicy descheduler`: let pods leave nodes that policies would have them leave."""
+
+import argparse
+
+from koordpolicy.cli.process import run_component, settings_of
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.descheduler.process import NAME, Choice, run_descheduler
+from koordpolicy.descheduler.round import RoundReport, report_data, report_text
+from koordpolicy.diagnostics.escaping import json_text
+from koordpolicy.runtime.component import Settings
+from koordpolicy.runtime.process import Process
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Go on until told to stop, or for one round."""
+
+    def show(report: RoundReport) -> None:
+        if arguments.output == "json":
+            terminal.print(json_text(report_data(report)))
+        else:
+            terminal.print("\n".join(report_text(report)))
+
+    choice = Choice(arguments.profile, arguments.dry_run, show if arguments.once else None)
+
+    async def main(process: Process, settings: Settings) -> None:
+        await run_descheduler(process, settings, choice)
+
+    return run_component(arguments, NAME, settings_of(arguments), main)

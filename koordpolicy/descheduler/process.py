@@ -1,0 +1,185 @@
+"""The descheduler as a process: every replica listens, the one that leads lets pods go."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from koordpolicy.algorithms.records import PodRecords
+from koordpolicy.cluster.event_handlers import EventHandlers
+from koordpolicy.cluster.objects import ClusterObjects
+from koordpolicy.cluster.watch import ClusterWatch
+from koordpolicy.descheduler.evictor import EvictionResult, Evictor, Pace
+from koordpolicy.descheduler.moves import Move
+from koordpolicy.descheduler.picture import picture_of
+from koordpolicy.descheduler.round import Memories, RoundReport, run_round
+from koordpolicy.descheduler.rules import KIND, ProfileRules
+from koordpolicy.graph import RuleGraph
+from koordpolicy.kube import resources
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.runtime.clock import monotonic, now_ns
+from koordpolicy.runtime.component import RunningComponent, Settings, running_component
+from koordpolicy.runtime.process import Process, Tasks
+
+LOG: Final = logging.getLogger(__name__)
+
+NAME: Final = "descheduler"
+LEASE: Final = "koordpolicy-descheduler"
+WATCHED: Final = frozenset(
+    {
+        resources.NODES,
+        resources.PODS,
+        resources.NODE_METRICS,
+        resources.POD_DISRUPTION_BUDGETS,
+    }
+)
+_LEAST: Final = 1.0
+"""Seconds between two rounds of a profile at least, whatever policy says."""
+_LOOK: Final = 5.0
+"""Seconds after which policy is asked again for intervals, where no round is due."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How the descheduler runs: by one `profile` alone, or by all (empty); `dry_run`: it lets nobody go, and says who would;
+    `once`: told what one round of each profile found, it ends.
+    """
+
+    profile: str = ""
+    dry_run: bool = False
+    once: Callable[[RoundReport], None] | None = None
+
+
+async def run_descheduler(process: Process, settings: Settings, choice: Choice = Choice()) -> None:
+    """Run until the process is told to stop, or one round is over. Raises `CannotStart`."""
+    process.readiness.wait_for("cluster", "the cluster's objects have not been read yet")
+    async with running_component(process, settings) as component:
+        if not await process.before_stop(component.live.ready.wait()):
+            return
+        descheduler = Descheduler(component, choice)
+        process.status.add(descheduler.status)
+        async with Tasks() as tasks:
+            await descheduler.run(tasks)
+
+
+class Descheduler:
+    """The rounds of all profiles, and what they look at."""
+
+    def __init__(self, component: RunningComponent, choice: Choice) -> None:
+        self._component = component
+        self._choice = choice
+        self.objects = ClusterObjects()
+        handlers = EventHandlers(self.objects, unreadable=component.unreadable, wanted=WATCHED)
+        self._watch = ClusterWatch(component, handlers, last={resources.NODE_METRICS})
+        self._memories = Memories(impatient=choice.once is not None)
+        self._records = PodRecords()
+        self._evictor = Evictor(component.cluster, self.objects, monotonic, self._told)
+        self._due: dict[str, float] = {}
+        self._last: dict[str, dict[str, Any]] = {}
+
+    async def run(self, tasks: Tasks) -> None:
+        """Listen, and stand for election; or do one round of each profile."""
+        process = self._component.process
+        self._watch.start(tasks)
+        if self._choice.once is None:
+            tasks.start("lead", self._component.leadership.run(LEASE, self._lead))
+            await process.stopped()
+        elif await process.before_stop(self._watch.synced()):
+            await process.before_stop(self._once(self._choice.once))
+
+    def status(self) -> dict[str, Any]:
+        """What `/statusz` shows."""
+        return {
+            "nodes": len(self.objects.nodes),
+            "pods": len(self.objects.pods),
+            "dryRun": self._choice.dry_run,
+            "rounds": self._last,
+        }
+
+    async def _once(self, show: Callable[[RoundReport], None]) -> None:
+        for name in self._profiles(self._component.live.graph):
+            report = await self._round(name)
+            if report is not None:
+                show(report)
+
+    async def _lead(self) -> None:
+        await self._watch.synced()
+        self._due.clear()
+        while True:
+            graph = self._component.live.graph
+            names = self._profiles(graph)
+            for name in names:
+                if monotonic() < self._due.get(name, 0.0):
+                    continue
+                began = monotonic()
+                await self._guarded(name)
+                self._due[name] = began + self._interval(name)
+            await asyncio.sleep(self._pause(names))
+
+    def _profiles(self, graph: RuleGraph) -> list[str]:
+        return [one for one in graph.subjects(KIND) if self._choice.profile in ("", one)]
+
+    def _interval(self, name: str) -> float:
+        try:
+            interval: float = ProfileRules(self._component.live.graph, name).interval
+        except CelError:
+            return _LOOK
+        return max(_LEAST, interval)
+
+    def _pause(self, names: list[str]) -> float:
+        """Seconds until the next round, in which policy may change its mind."""
+        due = min((self._due[name] for name in names if name in self._due), default=monotonic() + _LOOK)
+        return min(max(due - monotonic(), 0.0), _LOOK)
+
+    async def _guarded(self, name: str) -> None:
+        metrics = self._component.process.metrics
+        try:
+            await self._round(name)
+        except Exception:
+            LOG.exception("a round of %s failed: internal error, please report", name)
+            metrics.add("koordpolicy_internal_errors_total", place="descheduling")
+
+    async def _round(self, name: str) -> RoundReport | None:
+        """One round of a profile; None where policy cannot tell of it as a whole."""
+        component, began = self._component, monotonic()
+        metrics, graph = component.process.metrics, component.live.graph
+        revision, target = component.revision_of(graph.digest), f"{KIND}/{name}"
+        try:
+            rules = ProfileRules(graph, name)
+        except CelError as error:
+            component.counts.add(target, revision, failed=True)
+            component.troubles.add(target, graph.digest, str(error), example=f"profile {name}")
+            metrics.add("koordpolicy_descheduler_rounds_total", profile=name, result="failed")
+            return None
+        picture = picture_of(self.objects, graph.catalogue, now_ns(), self._records)
+        report = run_round(rules, picture, graph.catalogue, self._memories, self._evictor.allowed)
+        component.counts.add(target, revision)
+        metrics.observe("koordpolicy_descheduler_round_seconds", monotonic() - began)
+        results = await self._evictor.carry_out(
+            report.moves, Pace(rules.per_second, rules.burst), dry=self._choice.dry_run
+        )
+        metrics.add(
+            "koordpolicy_descheduler_rounds_total", profile=name, result="idle" if report.idle else "done"
+        )
+        self._last[name] = {
+            "nodes": report.nodes,
+            "pods": report.pods,
+            "idle": report.idle,
+            **{str(one): results.count(one) for one in EvictionResult if one in results},
+        }
+        return report
+
+    def _told(self, move: Move, result: EvictionResult, said: str) -> None:
+        pod = "/".join(move.pod.key)
+        metrics, recorder = self._component.process.metrics, self._component.recorder
+        metrics.add("koordpolicy_descheduler_evictions_total", strategy=move.strategy, result=str(result))
+        if result is EvictionResult.EVICTED:
+            LOG.info("pod %s leaves %s by %s: %s", pod, move.node, move.strategy, move.reason)
+            message = f'Pod evicted from node "{move.node}" by the reason "{move.reason}"'
+            recorder.record(move.pod.raw, "Descheduled", message, action="Migrating")
+        elif result is EvictionResult.DRY_RUN:
+            LOG.info("dry run: pod %s would leave %s by %s: %s", pod, move.node, move.strategy, move.reason)
+        elif result is EvictionResult.REFUSED:
+            message = f"Pod stays on node {move.node}, which {move.strategy} would have it leave: {said}"
+            recorder.record(move.pod.raw, "NotDescheduled", message, type="Warning", action="Migrating")

@@ -1,0 +1,147 @@
+"""One round of a profile: all its strategies on one picture, and what came of it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from koordpolicy.algorithms.classify import Catalogue
+from koordpolicy.algorithms.descheduling.overuse import LoadGroup
+from koordpolicy.descheduler.by_rules import release
+from koordpolicy.descheduler.low_node_load import LoadMemory, PoolReport, balance
+from koordpolicy.descheduler.moves import Allowed, Move, Moves
+from koordpolicy.descheduler.picture import Picture
+from koordpolicy.descheduler.rules import ProfileRules
+
+
+@dataclass(frozen=True, slots=True)
+class RoundReport:
+    """What a round found. `pools` are by strategy; `idle` says why nothing was looked at, empty where something was."""
+
+    profile: str
+    nodes: int
+    pods: int
+    moves: Sequence[Move] = ()
+    pools: Mapping[str, Sequence[PoolReport]] = field(default_factory=dict)
+    idle: str = ""
+
+
+@dataclass(slots=True)
+class Memories:
+    """What strategies remember from round to round, by profile and strategy.
+
+    `impatient`: nodes count as too full for long enough at once.
+    """
+
+    impatient: bool = False
+    _made: dict[tuple[str, str], LoadMemory] = field(default_factory=dict)
+
+    def of(self, profile: str, strategy: str) -> LoadMemory:
+        """The memory of one strategy."""
+        return self._made.setdefault((profile, strategy), LoadMemory(impatient=self.impatient))
+
+
+def run_round(
+    rules: ProfileRules, picture: Picture, catalogue: Catalogue, memories: Memories, allowed: Allowed
+) -> RoundReport:
+    """Ask all strategies of a profile, one after the other."""
+    now = picture.now
+    nodes = [node for node in picture.nodes if rules.looks_at(node.facts, now)]
+    pods = sum(len(node.pods) for node in nodes)
+    if not rules.enabled:
+        return RoundReport(rules.name, len(nodes), pods, idle="the profile is switched off")
+    if len(nodes) < rules.least_nodes:
+        idle = f"{len(nodes)} of the nodes are ready, and {rules.least_nodes} are needed for anything to move"
+        return RoundReport(rules.name, len(nodes), pods, idle=idle)
+    moves = Moves(rules, now, allowed)
+    pools: dict[str, Sequence[PoolReport]] = {}
+    for strategy in rules.strategies:
+        if not strategy.enabled:
+            continue
+        looked_at = [node for node in nodes if strategy.looks_at(node.facts, now)]
+        if strategy.load is None:
+            release(looked_at, strategy, moves, catalogue)
+        elif looked_at:
+            memory = memories.of(rules.name, strategy.name)
+            pools[strategy.name] = balance(looked_at, strategy, moves, memory, rules.interval)
+    return RoundReport(rules.name, len(nodes), pods, moves.found, pools)
+
+
+def report_text(report: RoundReport) -> Iterator[str]:
+    """The report for people, line by line."""
+    yield f"profile {report.profile}: {report.nodes} nodes, {report.pods} pods"
+    if report.idle:
+        yield f"  nothing was looked at: {report.idle}"
+    for strategy, pools in report.pools.items():
+        for pool in pools:
+            yield f"  {strategy}{f', pool {pool.pool}' if pool.pool else ''}: {_groups(pool)}"
+            if pool.stop is not None:
+                yield f"    nothing moves: {pool.stop}"
+            for name, shares in _gains(pool).items():
+                yield f"    {name}: {', '.join(f'{key} {one:.0f} % → {other:.0f} %' for key, (one, other) in shares.items())}"
+    for move in report.moves:
+        to = f" → {move.target}" if move.target else ""
+        dry = " (dry run)" if move.dry else ""
+        yield f"  {'/'.join(move.pod.key)}: {move.node}{to} by {move.strategy}{dry}: {move.reason}"
+    yield f"  {len(report.moves)} pods to move"
+
+
+def report_data(report: RoundReport) -> dict[str, Any]:
+    """The report for programs."""
+    return {
+        "profile": report.profile,
+        "nodes": report.nodes,
+        "pods": report.pods,
+        "idle": report.idle,
+        "strategies": [
+            {
+                "strategy": strategy,
+                "pool": pool.pool,
+                "groups": {group.name.lower(): list(names) for group, names in pool.groups.items()},
+                "stop": None if pool.stop is None else str(pool.stop),
+                "relieved": {
+                    name: {key: {"before": one, "after": other} for key, (one, other) in shares.items()}
+                    for name, shares in _gains(pool).items()
+                },
+            }
+            for strategy, pools in report.pools.items()
+            for pool in pools
+        ],
+        "moves": [
+            {
+                "pod": "/".join(move.pod.key),
+                "from": move.node,
+                "to": move.target,
+                "strategy": move.strategy,
+                "reason": move.reason,
+                "dryRun": move.dry,
+            }
+            for move in report.moves
+        ],
+    }
+
+
+def _groups(pool: PoolReport) -> str:
+    return ", ".join(
+        f"{len(names)} {group.name.lower().replace('_', ' ')}"
+        for group in LoadGroup
+        if (names := pool.groups.get(group))
+    )
+
+
+def _gains(pool: PoolReport) -> dict[str, dict[str, tuple[float, float]]]:
+    """The use of nodes that pods leave before and after, in percent by resource."""
+    table, before = pool.table, pool.before
+    names = {
+        row: name
+        for group in (LoadGroup.HIGH, LoadGroup.PROD_HIGH)
+        for row, name in zip(table.of(group), pool.groups.get(group, ()), strict=True)
+    }
+    return {
+        name: {
+            key: (100 * float(before[row, at]) / of, 100 * float(table.usage[row, at]) / of)
+            for at, key in enumerate(table.resources)
+            if (of := float(table.capacity[row, at])) > 0
+        }
+        for row, name in names.items()
+        if (before[row] != table.usage[row]).any()
+    }

@@ -1,0 +1,171 @@
+"""The descheduler as a real process on a real API server: who goes, who stays, and what is said of it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.integration.scheduler.sites import Scheduler, Site, make_site
+from tests.parts.apiserver import ApiServer
+from tests.parts.deployed import install
+from tests.parts.fixtures import need
+from tests.parts.processes import Running, free_port
+
+LOAD = {"high": {"cpu": "70%"}, "low": {"cpu": "40%"}, "anomaly": {"rounds": 1}}
+PODS = ("a", "b", "c", "d")
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+
+
+@pytest.fixture(scope="module")
+def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    need(pytestconfig, "etcd", "kube-apiserver")
+    with ApiServer(tmp_path_factory.mktemp("descheduler")) as server:
+        install(server.access)
+        yield server
+
+
+@pytest.fixture
+def site(server: ApiServer, tmp_path: Path) -> Site:
+    """A node of 4 CPUs with four pods that use 900m each, and one without any."""
+    here = make_site(server.access, tmp_path)
+    here.do("DELETE", BUDGETS)
+    for name in ("full", "empty"):
+        here.node(name)
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": True}
+    for name in PODS:
+        here.pod(
+            name,
+            metadata={"labels": {"app": "web", "pod": name}, "ownerReferences": [owner]},
+            nodeName="full",
+            terminationGracePeriodSeconds=0,
+        )
+        # Disruption budgets are about pods that run.
+        status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        here.do("PATCH", f"/api/v1/namespaces/default/pods/{name}/status", {"status": status})
+    _report(here, PODS)
+    strategy = {"name": "LowNodeLoad", "enabled": True, "load": LOAD}
+    _say(here, {"interval": "1s", "strategies": [strategy]})
+    return here
+
+
+def _say(site: Site, spec: dict[str, Any]) -> None:
+    document = {
+        "apiVersion": "koordpolicy.io/v1alpha1",
+        "kind": "Descheduling",
+        "metadata": {"name": "koord-descheduler"},
+        "spec": spec,
+    }
+    site.write("descheduling.yaml", json.dumps(document))
+
+
+def _report(site: Site, pods: tuple[str, ...]) -> None:
+    """Both nodes report what they use now."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for node in ("full", "empty"):
+        site.measured(node, "0")
+        used = pods if node == "full" else ()
+        metrics = [
+            {
+                "namespace": "default",
+                "name": name,
+                "podUsage": {"resources": {"cpu": "900m", "memory": "64Mi"}},
+            }
+            for name in used
+        ]
+        site.do(
+            "PATCH",
+            f"/apis/slo.koordinator.sh/v1alpha1/nodemetrics/{node}/status",
+            {"status": {"updateTime": now, "podsMetric": metrics}},
+        )
+
+
+def _command(site: Site, *more: str) -> list[str]:
+    return [
+        sys.executable, "-m", "koordpolicy.cli", "descheduler", "--policies", str(site.policies),
+        "--kubeconfig", str(site.access.kubeconfig("koordpolicy-descheduler")), *more,
+    ]  # fmt: skip
+
+
+@contextmanager
+def _descheduler(site: Site, name: str, *more: str) -> Iterator[Scheduler]:
+    port = free_port()
+    command = _command(site, "--instance", name, "--http", f"127.0.0.1:{port}", *more)
+    with Running(
+        command, site.folder / f"{name}.log", environment={"PYTHONPATH": str(REPOSITORY)}
+    ) as running:
+        one = Scheduler(running, port, name)
+        site.schedulers.append(one)
+        try:
+            running.ready(lambda: one.read("/readyz")[0] == 200, 60.0)
+            yield one
+        finally:
+            site.schedulers.remove(one)
+
+
+def test_one_round_says_who_would_go_and_lets_nobody_go(site: Site) -> None:
+    done = subprocess.run(
+        _command(site, "--once", "--dry-run", "--output", "json"),
+        capture_output=True, text=True, timeout=120, check=False, env={"PYTHONPATH": str(REPOSITORY), "PATH": ""},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    (move,) = found["moves"]
+    assert (move["from"], move["to"]) == ("full", "empty")
+    assert move["reason"] == "node is overutilized, node cpu usage(90.00%)>threshold(70.00%)"
+    assert found["strategies"][0]["relieved"]["full"]["cpu"] == {"before": 90.0, "after": 67.5}
+    assert sorted(site.pods()) == list(PODS)
+
+
+def test_a_full_node_is_relieved_within_a_budget_and_over_a_kill(site: Site) -> None:
+    site.do("POST", BUDGETS, {
+        "metadata": {"name": "web"},
+        "spec": {"minAvailable": 3, "selector": {"matchLabels": {"app": "web"}}},
+    })  # fmt: skip
+    # Nobody else counts for budgets here.
+    status = {
+        "observedGeneration": 1,
+        "disruptionsAllowed": 1,
+        "currentHealthy": 4,
+        "desiredHealthy": 3,
+        "expectedPods": 4,
+    }
+    site.do("PATCH", f"{BUDGETS}/web/status", {"status": status})
+    with _descheduler(site, "d1") as first:
+        site.eventually(lambda: len(site.pods()) == 3, "one pod goes")
+        (gone,) = set(PODS) - set(site.pods())
+        site.eventually(
+            lambda: "Descheduled" in {reason for _, reason, _, _ in site.events()}, "people hear of it"
+        )
+        message = next(text for _, reason, text, _ in site.events() if reason == "Descheduled")
+        assert message.startswith(
+            'Pod evicted from node "full" by the reason "node is overutilized, node cpu'
+        )
+        first.running.kill()
+    assert gone not in site.pods()
+    with _descheduler(site, "d2") as second:
+        # The budget is used up, though the old report still says that the node is too full.
+        site.eventually(lambda: second.status.get("rounds"), "the next one does its rounds")
+        assert len(site.pods()) == 3
+        left = tuple(sorted(site.pods()))
+        _report(site, left)
+        site.do("PATCH", f"{BUDGETS}/web/status", {"status": {"disruptionsAllowed": 1}})
+        before = second.metric(
+            'koordpolicy_descheduler_rounds_total{profile="koord-descheduler",result="done"}'
+        )
+        site.eventually(
+            lambda: (
+                second.metric(
+                    'koordpolicy_descheduler_rounds_total{profile="koord-descheduler",result="done"}'
+                )
+                > before + 2
+            ),
+            "more rounds are over",
+        )
+        assert tuple(sorted(site.pods())) == left, "a node that is below its threshold gives nobody away"
