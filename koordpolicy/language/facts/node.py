@@ -113,7 +113,7 @@ NODE = Record(
             "load",
             BASIC,
             "Measured use of {resource}, plus estimates for pods that the measurement does not show yet.",
-            frozenset({Component.SCHEDULER, Component.DESCHEDULER}),
+            frozenset({Component.SCHEDULER}),
             may_be_missing=True,
         ),
         *each(
@@ -282,7 +282,7 @@ NODE = Record(
         by_name(
             "resources.load",
             "Measured use plus estimates for new pods, by resource name.",
-            frozenset({Component.SCHEDULER, Component.DESCHEDULER}),
+            frozenset({Component.SCHEDULER}),
             may_be_missing=True,
         ),
         by_name(

@@ -8,8 +8,8 @@ _INTRODUCTION = """# Facts
 
 An expression begins with one of the names below, or with `variables`, `parameters` or `constants`. A fact that
 may be missing is absent, never zero: guard it with `has(node.usage.prod.cpu)` or `node.usage.prod.?cpu`. CPU is
-counted in millicores, memory in bytes, percent in points; units are checked. The descheduler and the runtime proxy, which some
-are supplied by, are components to come: nothing runs them yet.
+counted in millicores, memory in bytes, percent in points; units are checked. The runtime proxy, which some are
+supplied by, is a component to come: nothing runs it yet.
 
 """
 
