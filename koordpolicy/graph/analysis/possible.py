@@ -176,7 +176,9 @@ class PossibleValues:
             yield from self._below(node.args[0], at)
             return
         given = [_kept(self._below(argument, at), argument, at.rule) for argument in node.args]
-        if all(one.known and not one.part for possible in given for one in possible):
+        # An optional's value stands for it, which does not say that there is one.
+        told = not any(argument.type.name == _OPTIONAL for argument in node.args)
+        if told and all(one.known and not one.part for possible in given for one in possible):
             tried = islice(product(*given), _MOST_CALLS + 1)
             results = [_applied(node, arguments) for arguments in tried]
             if len(results) <= _MOST_CALLS and all(isinstance(one, ir.Const) for one in results):
@@ -230,7 +232,8 @@ def _known(node: ir.Node, rule: Rule, value: Value) -> Iterator[PossibleValue]:
         yield PossibleValue(node, rule, known=True, value=value)
 
 
-_SAME: Final = frozenset(("optional.of(T)", "dyn(A)"))
+_OPTIONAL: Final = "optional_type"
+_SAME: Final = frozenset(("optional.of(T)", "dyn(A)", "value(optional_type(T))"))
 """Calls that give what they take."""
 
 

@@ -32,6 +32,7 @@ def rule(value: ir.Node) -> Rule:
 @example("math.abs(node.pods.map(p0, 0.0).sum() + (0.0 / 0.0))", {"pods": []}, {})
 @example("double(0 + (node.unschedulable ? 9223372036854775807 : 0))", {"unschedulable": True}, {})
 @example('(node.unschedulable ? "a" : "b") + "c"', {"unschedulable": True}, {})
+@example('optional.none().or(pod.?name.optMap(o, "a")).hasValue()', {}, {})
 @given(expressions(), NODES, PODS)
 def test_a_value_is_among_those_that_were_foreseen(
     text: str, node: dict[str, Any], pod: dict[str, Any]
