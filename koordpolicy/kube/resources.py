@@ -3,8 +3,9 @@
 One table. A cluster serves what its table lists; a new kind is a line here.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from koordpolicy.model import protocol
 
@@ -46,6 +47,21 @@ class Resource:
 
     def __str__(self) -> str:
         return self.name
+
+
+class ResourcesByObject:
+    """Finds the resource of an object by what it says of itself. A kind that several groups have is told apart by the group."""
+
+    def __init__(self, known: Iterable[Resource]) -> None:
+        self._by_kind: dict[str, list[Resource]] = {}
+        for one in known:
+            self._by_kind.setdefault(one.kind, []).append(one)
+
+    def of(self, obj: Mapping[str, Any]) -> Resource | None:
+        """The first of its kind where the group is none of these: whoever reads the object says what is wrong."""
+        kind, group = obj.get("kind"), str(obj.get("apiVersion", "")).rpartition("/")[0]
+        found = self._by_kind.get(kind, ()) if isinstance(kind, str) else ()
+        return next((one for one in found if one.group == group), found[0] if found else None)
 
 
 def custom(

@@ -5,7 +5,7 @@ listener hears of it from its watch. NodeMetrics are the exception. They are han
 the manager as values, since parsing thousands of objects that nobody else reads would cost most of the time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -124,7 +124,7 @@ class SimulatedCluster:
     def _prepare(self, workload: Workload) -> None:
         self._create_namespaces(workload)
         for obj in workload.objects:
-            self._create_once(_RESOURCES[obj["kind"]], _plain(obj))
+            self._create_once(_resource(obj), _plain(obj))
         for band in self.graph.classes.bands.values():
             name = band.get("priorityClass.name")
             if name:
@@ -154,7 +154,7 @@ class SimulatedCluster:
         for obj in said:
             self._create_once(resources.NAMESPACES, _plain(obj))
         others = {_namespace(arrival.pod) for arrival in workload.arrivals}
-        others |= {_namespace(obj) for obj in workload.objects if _RESOURCES[obj["kind"]].namespaced}
+        others |= {_namespace(obj) for obj in workload.objects if _resource(obj).namespaced}
         for name in sorted(others):
             self._create_once(resources.NAMESPACES, {"metadata": {"name": name}})
 
@@ -275,7 +275,7 @@ class SimulatedCluster:
         """The owners of a pod that are here, too."""
         found: list[Json] = []
         for owner in pod["metadata"].get("ownerReferences") or ():
-            resource = _RESOURCES.get(owner.get("kind"))
+            resource = _RESOURCES.of(owner)
             if resource is not None and resource.namespaced:
                 there = self._store.find(resource, owner.get("name", ""), namespace=_namespace(pod))
                 if there is not None:
@@ -304,11 +304,11 @@ class SimulatedCluster:
         self.failures.offered(str(record["name"]), record, calculations, cluster, self._agenda.now)
 
 
-_RESOURCES: Mapping[str, resources.Resource] = {
-    one.kind: one
+_RESOURCES = resources.ResourcesByObject(
+    one
     for one in (*EVERY_RESOURCE, resources.PRIORITY_CLASSES)
     if one not in (resources.NODES, resources.PODS, resources.NODE_METRICS)
-}
+)
 
 _STARTED = StrategicPatch(
     {"status": {"phase": PHASE_RUNNING, "conditions": [{"type": CONDITION_READY, "status": "True"}]}}
@@ -319,6 +319,13 @@ _OVER = StrategicPatch({"status": {"phase": PHASE_SUCCEEDED}})
 
 Refusal = KubeError
 """What `submit` raises."""
+
+
+def _resource(obj: Json) -> resources.Resource:
+    """Of an object of a workload, which are of kinds that are known here."""
+    found = _RESOURCES.of(obj)
+    assert found is not None
+    return found
 
 
 def _plain(obj: Json) -> dict[str, Any]:

@@ -35,8 +35,9 @@ MAX_OBJECTS = 1_000_000
 SPAN = 3600 * 1_000_000_000
 """How long a simulation of pods lasts that say nothing of their time."""
 
-_HANDLERS = {handler.resource.kind: handler for handler in EVENT_HANDLERS}
-_KINDS = {*_HANDLERS, resources.PRIORITY_CLASSES.kind}
+_HANDLERS = {handler.resource: handler for handler in EVENT_HANDLERS}
+_RESOURCES = resources.ResourcesByObject(_HANDLERS)
+_KINDS = {*(resource.kind for resource in _HANDLERS), resources.PRIORITY_CLASSES.kind}
 _BESIDE = _KINDS - {resources.NODES.kind, resources.PODS.kind, resources.NODE_METRICS.kind}
 """Kinds of what a cluster has beside nodes and pods. What nodes report is simulated."""
 
@@ -74,8 +75,8 @@ def read_objects(file: Path) -> list[Json]:
                 raise WorkloadError(f"{at}: the {kind} has no `metadata.name`")
             _demand_name(obj, at, kind)
             _demand_namespace(obj, at)
-            handler = _HANDLERS.get(kind)
-            why = None if handler is None else handle(handler, ClusterObjects(), obj)
+            resource = _RESOURCES.of(obj)
+            why = None if resource is None else handle(_HANDLERS[resource], ClusterObjects(), obj)
             if why is not None:
                 raise WorkloadError(f"{at}: {why.reason}")
             found.append({**obj, "kind": kind})
@@ -184,7 +185,8 @@ def _of_snapshot(file: Path) -> Iterator[Json]:
     except SnapshotError as error:
         raise WorkloadError(str(error)) from None
     for resource in (*EVERY_RESOURCE, resources.PRIORITY_CLASSES):
-        yield from ({**obj, "kind": resource.kind} for obj in snapshot.of(resource))
+        api = {"apiVersion": resource.api_version, "kind": resource.kind}
+        yield from ({**api, **obj, "kind": resource.kind} for obj in snapshot.of(resource))
 
 
 def _documents(file: Path) -> Iterator[tuple[str, Any]]:

@@ -257,4 +257,26 @@ def test_a_snapshot_is_a_workload(tmp_path: Path, name: str) -> None:
     write_snapshot(Snapshot(0, objects), tmp_path / name)
     workload = read_workload(tmp_path / name, tmp_path / name)
     assert (len(workload.nodes), len(workload.arrivals)) == (1, 1)
-    assert workload.objects == ({**budget, "kind": "PodDisruptionBudget"},)
+    assert workload.objects == ({"apiVersion": "policy/v1", **budget, "kind": "PodDisruptionBudget"},)
+
+
+def test_pod_groups_of_both_makes_are_told_apart_in_files_and_snapshots(tmp_path: Path) -> None:
+    ours = {"metadata": {"name": "g", "namespace": "default"}, "spec": {"minMember": 2}}
+    kubernetes = {
+        "metadata": {"name": "g", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+    }
+    objects: dict[str, list[Any]] = {
+        "nodes": [NODE],
+        "pods": [POD],
+        "podgroups.scheduling.sigs.k8s.io": [ours],
+        "podgroups.scheduling.k8s.io": [kubernetes],
+    }
+    snapshot = tmp_path / "cluster.json"
+    write_snapshot(Snapshot(0, objects), snapshot)
+    found = read_workload(snapshot, snapshot).objects
+    versions = ["scheduling.sigs.k8s.io/v1alpha1", "scheduling.k8s.io/v1alpha2"]
+    assert [one["apiVersion"] for one in found] == versions
+    listed = tmp_path / "list.json"
+    listed.write_text(json.dumps({"kind": "List", "items": [NODE, POD, *found]}), encoding="utf-8")
+    assert read_workload(listed, listed).objects == found
