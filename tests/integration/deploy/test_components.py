@@ -19,6 +19,7 @@ from tests.parts.table import find
 POLICIES = {
     "manager": None,
     "scheduler": None,
+    "descheduler": None,
     "git-sync": ("policies", "/policies/current"),
     "policies-from-cluster": ("policies_from_cluster", True),
     "follow-slo-config": ("follow_slo_config", "koordinator-system"),
