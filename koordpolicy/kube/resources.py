@@ -16,7 +16,7 @@ class Resource:
 
     `group` is "" for the core group. `custom` marks what a CustomResourceDefinition defines: the server
     knows no strategic merge for it and wants a resource version in every update. `strict_update` says
-    that of a built-in resource. `counts_generations` is False where the server leaves
+    that of a built-in resource, `gated` that servers serve it only where a feature is switched on. `counts_generations` is False where the server leaves
     `metadata.generation` out.
     """
 
@@ -29,6 +29,7 @@ class Resource:
     custom: bool = field(default=False, compare=False)
     strict_update: bool = field(default=False, compare=False)
     counts_generations: bool = field(default=True, compare=False)
+    gated: bool = field(default=False, compare=False)
 
     @property
     def api_version(self) -> str:
@@ -125,7 +126,14 @@ POD_DISRUPTION_BUDGETS: Final = Resource(
     "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", True, ("status",), strict_update=True
 )
 KUBERNETES_POD_GROUPS: Final = Resource(
-    "scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup", True, ("status",), counts_generations=False
+    "scheduling.k8s.io",
+    "v1alpha2",
+    "podgroups",
+    "PodGroup",
+    True,
+    ("status",),
+    counts_generations=False,
+    gated=True,
 )
 """Kubernetes' own, which a server serves only where it is told to."""
 PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False)

@@ -141,9 +141,10 @@ async def take_snapshot(
                 scrubbed_object(resource, one) for one in await every_object(cluster, resource)
             ]
         except NotFound as error:
-            if not resource.custom:
+            if resource.custom:
+                absent.append(str(resource))
+            elif not resource.gated:
                 raise SnapshotError(f"the cluster does not serve {resource}: {error}") from error
-            absent.append(str(resource))
         except Forbidden as error:
             raise SnapshotError(
                 f"{error}; the ClusterRole `koordpolicy-snapshot` permits all that is needed"

@@ -56,6 +56,7 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "-",
         ),
         "DeviceSharing": ("the request fails, and the webhook's `failurePolicy` decides", "-"),
+        "Descheduling": ("the profile, or the strategy, moves nothing in that round", "the pod stays"),
         "Overcommit": (
             (
                 "what is published stays; without metrics `onMissing` decides. A fact that is missing means just that, so that "

@@ -124,6 +124,8 @@ def test_policies_of_others_stay_and_ours_go_with_the_flag(site: WebhookSite) ->
     with site.serving("m4"):
         site.eventually(lambda: not objects(site, KINDS[0]), "no policies")
         assert list(objects(site, KINDS[1])) == ["team.koordpolicy.io"]
+    path = f"{CONFIGURATIONS}/{KINDS[1]}/team.koordpolicy.io"
+    assert site.access.request("DELETE", path)[0] == 200
 
 
 def test_a_warning_of_the_api_server_is_not_given_twice(site: WebhookSite) -> None:

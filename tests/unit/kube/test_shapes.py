@@ -51,7 +51,10 @@ def test_strategic_merge_knows_the_keys_of_the_servers_types(apiserver: SharedSe
             found.setdefault(f"{kind['group']}/{kind['version']}/{kind['kind']}", []).append(name)
     wrong = []
     for resource in BUILT_IN:
-        [name] = found[f"{resource.group}/{resource.version}/{resource.kind}"]
+        said = f"{resource.group}/{resource.version}/{resource.kind}"
+        if resource.gated and said not in found:
+            continue
+        [name] = found[said]
         schema = document["definitions"][name]
         wrong += list(differences(shape_of(resource), schema, document["definitions"], resource.kind))
     assert wrong == []
