@@ -1,6 +1,7 @@
 """`koordpolicy snapshot` on a real API server, with no more rights than its role gives."""
 
 import io
+import time
 from pathlib import Path
 
 from koordpolicy.cli.main import main
@@ -44,6 +45,14 @@ def test_a_snapshot_needs_its_role_and_no_more(deployed: Access, tmp_path: Path)
     assert [one["metadata"]["name"] for one in snapshot.nodes] == ["seen"]
     assert snapshot.absent == ()
     assert "hunter2" not in file.read_text(encoding="utf-8")
+
+    # Others who share the server find nobody without rights.
+    bindings = f"/apis/{RBAC}/v1/clusterrolebindings/snapshot-of-nobody"
+    assert deployed.request("DELETE", bindings)[0] == 200
+    for _ in range(100):
+        if deployed.request("GET", "/api/v1/nodes?limit=1", user="nobody")[0] == 403:
+            break
+        time.sleep(0.1)
 
 
 def test_without_a_cluster(tmp_path: Path) -> None:
