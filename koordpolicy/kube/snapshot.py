@@ -143,7 +143,9 @@ async def take_snapshot(
         except NotFound as error:
             if resource.custom:
                 absent.append(str(resource))
-            elif not resource.gated:
+            elif resource.gated:
+                objects[str(resource)] = []  # where the feature is off there are none
+            else:
                 raise SnapshotError(f"the cluster does not serve {resource}: {error}") from error
         except Forbidden as error:
             raise SnapshotError(
