@@ -294,7 +294,7 @@ class NodeAgent:
         if frame is not None and sight is not None:
             metric = self.predictions.told(metric, frame, sight.pods)
         used = self.devices.in_use(self.measurements, self.pods(), view.now, self.collection().averages_over)
-        written = await self.reporter.report(metric, self._zones(view), used)
+        written = await self.reporter.report(metric, self._zones(view), used, self.doing.best_effort_cpu)
         self.component.process.metrics.add(
             "koordpolicy_node_reports_total", result="written" if written else "failed"
         )

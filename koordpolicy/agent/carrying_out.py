@@ -87,6 +87,12 @@ class CarryingOut:
     """Who makes what no kernel file takes."""
     stops: PodStops | None = None
 
+    @property
+    def best_effort_cpu(self) -> int | None:
+        """Millicores that were left to best-effort work last; None where nothing was written for it."""
+        least = min(self.suppressed.values(), default=None)
+        return None if least is None else round(least * 1000)
+
     async def round(self, strategies: Sequence[NodeStrategy], frame: NodeFrame, told: Told) -> None:
         """One round of some strategies, `told` around the decisions of each kind. What policy cannot decide changes nothing."""
         self.end_stopped(frame.now, frame.monotonic)
@@ -237,6 +243,7 @@ class CarryingOut:
         elif isinstance(write.value, int) and write.value > 0:
             kind, cores = "cfsQuota", write.value / _PERIOD
         else:
+            self.suppressed.pop("cfsQuota", None)  # no quota holds it back any more
             return
         self.suppressed[kind] = cores
 

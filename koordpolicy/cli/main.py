@@ -26,6 +26,8 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "diff": "show which decisions change between two revisions, with examples",
         "prove": "prove what must hold whatever a cluster does, or show where it does not",
         "snapshot": "save what policies read of a live cluster, without secrets",
+        "status": "show what runs in a cluster by which revision, what is refused, lent and held back",
+        "doctor": "find what keeps koordpolicy from working in a cluster, and what to do about it",
         "rollout": "follow how revisions go live, pause, resume or abort them",
         "simulate": "run a workload on virtual time by policies that are not live yet",
         "demo": "a co-located day of 100 nodes in the embedded cluster",

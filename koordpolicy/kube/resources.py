@@ -154,7 +154,10 @@ TOKEN_REVIEWS: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", "
 SUBJECT_ACCESS_REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False
 )
-"""Both are questions to the server in the shape of objects: they can be created, and are never kept."""
+SELF_SUBJECT_REVIEWS: Final = Resource(
+    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False
+)
+"""These three are questions to the server in the shape of objects: they can be created, and are never kept."""
 CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
     "apiextensions.k8s.io",
     "v1",

@@ -6,6 +6,7 @@ from typing import Final
 
 from koordpolicy.model.amounts import within
 from koordpolicy.model.pod import read_time
+from koordpolicy.model.protocol import CPU
 from koordpolicy.model.reading import (
     NOTHING,
     Amounts,
@@ -134,6 +135,15 @@ def read_node_metric(obj: Json) -> NodeMetric:
         prod_reclaimable=_predicted(status, "prodReclaimableMetric"),
         prod_peak=_predicted(status, "prodPeakMetric"),
     )
+
+
+def read_best_effort_cpu(obj: Json) -> int | None:
+    """How many millicores best-effort work may use on the node now, all of it together; None where no agent of ours says so.
+
+    Koordinator's reports have no such field. Raises ObjectError.
+    """
+    said = optional_mapping(mapping(obj, "status"), "bestEffort", "status")
+    return None if said is None else amounts(said, "allowed", "status.bestEffort").get(CPU)
 
 
 def _usage(parent: Json, key: str) -> Amounts:

@@ -14,8 +14,12 @@ def status_of(
     metric: NodeMetric,
     zones: Mapping[int, tuple[Amounts, Amounts | None]],
     devices: DevicesInUse = NONE_IN_USE,
+    best_effort_cpu: int | None = None,
 ) -> dict[str, Any]:
-    """The status that says what a metric says; `zones` are NUMA zones with their use, and the system's part of it."""
+    """The status that says what a metric says; `zones` are NUMA zones with their use, and the system's part of it.
+
+    `best_effort_cpu` are the millicores that best-effort work may use now, None where nothing holds it back.
+    """
     assert metric.updated_at is not None
     status: dict[str, Any] = {
         "updateTime": time_text(metric.updated_at // NANOSECONDS * NANOSECONDS),
@@ -51,6 +55,8 @@ def status_of(
         ]
     if metric.prod_peak is not None:
         status["prodPeakMetric"] = {"resource": _usage(metric.prod_peak)}
+    if best_effort_cpu is not None:
+        status["bestEffort"] = {"allowed": {CPU: f"{best_effort_cpu}m"}}
     return status
 
 

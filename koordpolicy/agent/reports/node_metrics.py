@@ -39,11 +39,12 @@ class NodeMetricReporter:
         metric: NodeMetric,
         zones: Mapping[int, tuple[Amounts, Amounts | None]],
         devices: DevicesInUse = NONE_IN_USE,
+        best_effort_cpu: int | None = None,
     ) -> bool:
         """Write a report; whether it was written. Without such an object nobody wants one."""
         self.last, self.zones = metric, zones
         try:
-            await self._write(status_of(metric, zones, devices))
+            await self._write(status_of(metric, zones, devices, best_effort_cpu))
             await self.tell()
         except NotFound:
             self.trouble = "there is no NodeMetric object of this node: no manager has made one"

@@ -87,6 +87,10 @@ class ApiCluster:
         body = await self._transport.request(ApiRequest("get", resource.name, "GET", path, repeatable=True))
         return self._codec.object(resource, body)
 
+    async def raw(self, path: str) -> bytes:
+        """What the server says below a path that is no resource: `/version`. Raises the errors of the port."""
+        return await self._transport.request(ApiRequest("get", path, "GET", path, repeatable=True))
+
     async def list(
         self,
         resource: Resource,

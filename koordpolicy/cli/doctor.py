@@ -1,0 +1,92 @@
+"""`koordpolicy doctor`: what keeps koordpolicy from working in a cluster, and what to do about it."""
+
+import argparse
+import asyncio
+import os
+import random
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
+from koordpolicy.cli.doctoring.api_server import clock, kinds, version
+from koordpolicy.cli.doctoring.beside import koordinator
+from koordpolicy.cli.doctoring.check import CheckOutcome, ClusterCheck, Examination, Part, looked_at
+from koordpolicy.cli.doctoring.permissions import permissions
+from koordpolicy.cli.doctoring.processes import processes
+from koordpolicy.cli.doctoring.webhooks import webhooks
+from koordpolicy.cli.patience import patiently
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.diagnostics.escaping import json_text
+from koordpolicy.graph.describe.layout import labelled
+from koordpolicy.kube.api import ConfigurationError, Connection, connect
+from koordpolicy.kube.errors import KubeError, Unreachable
+from koordpolicy.runtime.clock import now_ns
+
+_PARTS: Final[Sequence[tuple[str, Part]]] = (
+    ("API server", version),
+    ("clock", clock),
+    ("definitions", kinds),
+    ("processes", processes),
+    ("permissions", permissions),
+    ("webhooks", webhooks),
+    ("Koordinator", koordinator),
+)
+_COLUMN: Final = 10
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Look at all parts, and say what was found."""
+    try:
+        connection = Connection.load(arguments.kubeconfig, arguments.context, os.environ)
+        found = asyncio.run(_examined(connection, arguments.namespace, terminal))
+    except (ConfigurationError, KubeError) as error:
+        raise CannotRunError(str(error)) from None
+    if arguments.output == "json":
+        data = [
+            {
+                "subject": one.subject,
+                "outcome": str(one.outcome),
+                "message": one.message,
+                "remedy": one.remedy or None,
+            }
+            for one in found
+        ]
+        terminal.print(json_text(data, indent=2))
+    else:
+        terminal.print("\n".join(_lines(found, terminal.width)))
+    return FINDINGS if any(one.outcome is CheckOutcome.FAILED for one in found) else OK
+
+
+async def _examined(connection: Connection, namespace: str, terminal: Terminal) -> list[ClusterCheck]:
+    found: list[ClusterCheck] = []
+    at = ""
+
+    async def examine() -> None:
+        nonlocal at
+        async with connect(connection, jitter=random.random, component="doctor") as cluster:
+            examination = Examination(cluster, namespace, now_ns)
+            for at, part in _PARTS:  # noqa: B007 - told while it is looked at
+                try:
+                    found.extend(await looked_at(part, at, examination))
+                except Unreachable:
+                    if not found:
+                        raise
+                    found.append(ClusterCheck(at, CheckOutcome.FAILED, "the API server is not reached any more"))
+
+    await patiently(examine(), lambda: f"still looking at the {at}", terminal.say)
+    return found
+
+
+def _lines(found: Sequence[ClusterCheck], width: int) -> Iterator[str]:
+    """By subject, each with its outcome; the remedy below what is not well."""
+    before = ""
+    for one in found:
+        if one.subject != before:
+            yield one.subject
+            before = one.subject
+        yield from labelled(str(one.outcome), one.message, width, column=2 + _COLUMN)
+        if one.remedy and one.outcome is not CheckOutcome.GOOD:
+            yield from labelled("", f"-> {one.remedy}", width, column=2 + _COLUMN)
+    worst = {outcome: sum(one.outcome is outcome for one in found) for outcome in CheckOutcome}
+    yield ""
+    yield f"{worst[CheckOutcome.FAILED]} failed, {worst[CheckOutcome.WARNING]} to look at, {worst[CheckOutcome.GOOD]} ok"

@@ -1,0 +1,104 @@
+"""A Koordinator beside us: what both of us would write."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from koordpolicy.cli.doctoring.check import CheckOutcome, ClusterCheck, Examination, name_of
+from koordpolicy.kube import resources
+from koordpolicy.runtime.reports.presence import COMPONENT, LABEL
+
+
+@dataclass(frozen=True, slots=True)
+class _Rival:
+    """A component of Koordinator, ours that does the same, and what both write. A Deployment, unless `daemon`."""
+
+    name: str
+    ours: str
+    both: str
+    remedy: str
+    daemon: bool = False
+
+
+_RIVALS: Final = (
+    _Rival(
+        "koord-manager",
+        "manager",
+        "batch and mid resources of nodes, NodeSLO, NodeMetric and the quota tree",
+        "scale one of the two to 0; `koordpolicy export` and `import` carry its configuration over",
+    ),
+    _Rival(
+        "koord-descheduler",
+        "descheduler",
+        "evictions: budgets hold for each of them alone",
+        "scale one of the two to 0",
+    ),
+    _Rival(
+        "koordlet",
+        "agent",
+        "kernel files of all pods, NodeMetric and Device",
+        "keep each off the other's nodes by nodeSelector, a label on the nodes that moved",
+        daemon=True,
+    ),
+)
+_WEBHOOKS: Final[Mapping[str, resources.Resource]] = MappingProxyType(
+    {
+        "koordinator-mutating-webhook-configuration": resources.MUTATING_WEBHOOKS,
+        "koordinator-validating-webhook-configuration": resources.VALIDATING_WEBHOOKS,
+    }
+)
+_COMPONENT: Final = "app.kubernetes.io/component"
+_PART: Final = "app.kubernetes.io/part-of"
+
+
+async def koordinator(examination: Examination) -> Iterable[ClusterCheck]:
+    """Which of its components run beside ours of the same work. Two schedulers may: each places pods that name it."""
+    deployments = await examination.all(resources.DEPLOYMENTS)
+    daemons = await examination.all(resources.DAEMON_SETS)
+    ours = {
+        *_labelled(deployments),
+        *_labelled(daemons),
+        *(
+            str((one["metadata"].get("annotations") or {}).get(COMPONENT))
+            for one in await examination.all(resources.LEASES)
+            if LABEL in (one["metadata"].get("labels") or {})
+        ),
+    }
+    found = []
+    for rival in _RIVALS:
+        running = [one for one in (daemons if rival.daemon else deployments) if name_of(one) == rival.name and _runs(one)]
+        for one in running:
+            place = f"{rival.name} in `{one['metadata'].get('namespace')}`"
+            if rival.ours in ours:
+                found.append(
+                    ClusterCheck("Koordinator", CheckOutcome.WARNING, f"{place} runs beside our {rival.ours}; both write {rival.both}", rival.remedy)
+                )  # fmt: skip
+            else:
+                found.append(ClusterCheck("Koordinator", CheckOutcome.GOOD, f"{place} runs, and no {rival.ours} of ours"))
+    configured = [
+        name
+        for name, resource in _WEBHOOKS.items()
+        if any(name_of(one) == name and one.get("webhooks") for one in await examination.all(resource))
+    ]
+    if configured and "manager" in ours:
+        found.append(
+            ClusterCheck(
+                "Koordinator",
+                CheckOutcome.WARNING,
+                f"its webhooks change pods as well as ours: {', '.join(configured)}",
+                "ClusterColocationProfiles are obeyed by both; delete its configurations when the move is done",
+            )
+        )
+    return found or [ClusterCheck("Koordinator", CheckOutcome.GOOD, "none beside us")]
+
+
+def _labelled(found: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Components of ours that are installed."""
+    labels = [one["metadata"].get("labels") or {} for one in found if _runs(one)]
+    return {str(one.get(_COMPONENT)) for one in labels if one.get(_PART) == "koordpolicy"}
+
+
+def _runs(workload: Mapping[str, Any]) -> bool:
+    """Whether anything of it is wanted: a Deployment of 0 replicas is out of the way."""
+    return (workload.get("spec") or {}).get("replicas") != 0

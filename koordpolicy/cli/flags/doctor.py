@@ -1,0 +1,25 @@
+"""The flags of `koordpolicy doctor`."""
+
+import argparse
+
+from koordpolicy.cli.command import Usage
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)")
+    parser.add_argument("--context", metavar="NAME", help="the context of the kubeconfig (default: its own)")
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        default="koordpolicy-system",
+        help="where koordpolicy's processes run (default: koordpolicy-system)",
+    )
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="format")
+
+
+USAGE = Usage(
+    _add,
+    "Changes nothing: one policy that must be refused is tried as a dry run. What a node's kernel can do is told by `koordpolicy agent --doctor` there. "
+    "Exit code: 0 well, 1 something failed, 2 could not run.",
+)

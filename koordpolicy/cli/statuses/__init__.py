@@ -1,0 +1,1 @@
+"""What `koordpolicy status` finds and shows."""

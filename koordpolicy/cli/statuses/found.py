@@ -1,0 +1,316 @@
+"""How koordpolicy fares in a cluster, made of the objects that its processes leave there.
+
+Nothing is judged by a number of our own: how old a report is, or how much is lent, is said, and people know what they wanted.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from koordpolicy.algorithms.pod_request import effective_requests
+from koordpolicy.model.agent_runs import AgentRuns, read_agent_runs
+from koordpolicy.model.metric import NodeMetric, read_best_effort_cpu, read_node_metric
+from koordpolicy.model.node import Node, read_node
+from koordpolicy.model.pod import read_pod
+from koordpolicy.model.policy_revision import InstanceState, PolicyRevision, StatusCondition, from_json
+from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY, CPU, MEMORY, MID_CPU, MID_MEMORY
+from koordpolicy.model.reading import Amounts, Json, mapping, text, texts
+from koordpolicy.model.time import parse_time
+from koordpolicy.model.unreadable import Unreadable, readable
+from koordpolicy.runtime.reports.conditions import READY
+from koordpolicy.runtime.reports.presence import COMPONENT, INSTANCE, LABEL
+
+LENT: Final[Mapping[str, str]] = MappingProxyType(
+    {BATCH_CPU: CPU, BATCH_MEMORY: MEMORY, MID_CPU: CPU, MID_MEMORY: MEMORY}
+)
+"""What nodes offer a second time, and what it is made of."""
+
+_OURS: Final = "koordpolicy-"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRevision:
+    """A revision and since when it is known, in nanoseconds since 1970."""
+
+    revision: PolicyRevision
+    created: int
+
+    @property
+    def ready(self) -> StatusCondition | None:
+        """The condition that says whether it is in force."""
+        return next((one for one in self.revision.status.conditions if one.type == READY), None)
+
+    @property
+    def in_force(self) -> bool:
+        """Whether somebody says so."""
+        return self.ready is not None and self.ready.status == "True"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundProcess:
+    """A process that holds a lease of its own. `renewed` as the lease says, in nanoseconds since 1970, None where it does not.
+
+    `runs` is the revision that it decides by, "" where none names it; `rejects` one that it cannot take; `leads` the leases that it holds as leader.
+    """
+
+    component: str
+    instance: str
+    renewed: int | None
+    runs: str = ""
+    rejects: str = ""
+    leads: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """What all nodes offer of a resource a second time: CPU in millicores, memory in bytes.
+
+    `of` is the capacity that it is lent from; `requested` is what pods that are not over ask of it on their nodes.
+    """
+
+    resource: str
+    of: int
+    offered: int
+    requested: int
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressed:
+    """Nodes on which best-effort work may use less CPU than is offered there, in millicores summed over these nodes."""
+
+    nodes: int = 0
+    offered: int = 0
+    allowed: int = 0
+    told: int = 0
+    """How many nodes say what best-effort work may use."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReports:
+    """Reports of nodes: how old they are, in nanoseconds, sorted; how many nodes have none; what is used of what those have that told it."""
+
+    nodes: int = 0
+    ages: tuple[int, ...] = ()
+    absent: int = 0
+    used: Amounts = field(default_factory=dict)
+    capacity: Amounts = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterStatus:
+    """All of it. `absent` are resources that the cluster does not serve, `forbidden` those that may not be read, `unreadable` why objects were left out."""
+
+    revisions: tuple[FoundRevision, ...] = ()
+    processes: tuple[FoundProcess, ...] = ()
+    reports: NodeReports = field(default_factory=NodeReports)
+    lent: tuple[Lent, ...] = ()
+    suppressed: Suppressed = field(default_factory=Suppressed)
+    agents: Mapping[str, int] = field(default_factory=dict)
+    """How many agents decide by which revision; "" for none."""
+    absent: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """What somebody should look at, a sentence each."""
+        return tuple(_troubles(self))
+
+
+def _troubles(status: ClusterStatus) -> Iterator[str]:
+    if not status.revisions and not status.absent:
+        yield "no process has reported a revision of policies"
+    elif status.revisions and not any(one.in_force for one in status.revisions):
+        yield "no revision is in force"
+    newest = next(iter(status.revisions), None)
+    ready = None if newest is None else newest.ready
+    if newest is not None and ready is not None and ready.status == "False" and ready.reason != "Superseded":
+        yield f"the newest revision of `{newest.revision.bundle}` is not in force: {ready.reason}"
+    for one in status.processes:
+        if one.rejects:
+            yield f"{one.component} {one.instance} cannot take revision {one.rejects}"
+    lagging = sum(one.revision.status.agents.rejected for one in status.revisions if one.in_force)
+    if lagging:
+        yield f"{lagging} agents cannot take the revision that is in force"
+    if status.reports.nodes and status.reports.absent:
+        yield f"{status.reports.absent} of {status.reports.nodes} nodes do not report what they use"
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads objects, and keeps why some were left out."""
+
+    unreadable: list[str] = field(default_factory=list)
+
+    def name(self, obj: Json) -> str:
+        metadata = obj.get("metadata")
+        return str(metadata.get("name", "")) if isinstance(metadata, Mapping) else ""
+
+    def left_out(self, kind: str, obj: Json, found: Unreadable) -> None:
+        self.unreadable.append(f"{kind} `{self.name(obj)}`: {found.reason}")
+
+
+def cluster_status(
+    listed: Mapping[str, Sequence[Json]],
+    now: int,
+    *,
+    absent: Sequence[str] = (),
+    forbidden: Sequence[str] = (),
+) -> ClusterStatus:
+    """What the objects of a cluster say, by the plural of their resource; `now` in nanoseconds since 1970."""
+    reader = _Reader()
+    revisions = tuple(_revisions(listed.get("policyrevisions", ()), reader))
+    nodes = dict(_nodes(listed.get("nodes", ()), reader))
+    reports, suppressed, agents = _reports(listed.get("nodemetrics", ()), nodes, now, reader)
+    return ClusterStatus(
+        revisions,
+        tuple(_processes(listed.get("leases", ()), revisions, reader)),
+        reports,
+        tuple(_lent(nodes.values(), listed.get("pods", ()), reader)),
+        suppressed,
+        agents,
+        tuple(absent),
+        tuple(forbidden),
+        tuple(reader.unreadable),
+    )
+
+
+def _revisions(found: Iterable[Json], reader: _Reader) -> Iterator[FoundRevision]:
+    """The newest first."""
+    read: list[FoundRevision] = []
+    for obj in found:
+        revision = readable(from_json, obj)
+        created = readable(_created, obj)
+        if isinstance(revision, Unreadable):
+            reader.left_out("PolicyRevision", obj, revision)
+        elif isinstance(created, Unreadable):
+            reader.left_out("PolicyRevision", obj, created)
+        else:
+            read.append(FoundRevision(revision, created))
+    yield from sorted(read, key=lambda one: (-one.created, one.revision.name))
+
+
+def _created(obj: Json) -> int:
+    return parse_time(text(mapping(obj, "metadata"), "creationTimestamp", "metadata"))
+
+
+def _processes(
+    leases: Iterable[Json], revisions: Sequence[FoundRevision], reader: _Reader
+) -> Iterator[FoundProcess]:
+    """By component and instance. A process has one identity in all leases that it holds."""
+    runs: dict[tuple[str, str], str] = {}
+    rejects: dict[tuple[str, str], str] = {}
+    for known in reversed(revisions):  # what the newest says of a process is what holds
+        for one in known.revision.status.instances:
+            said = rejects if one.state is InstanceState.REJECTED else runs
+            said[one.component, one.name] = known.revision.revision
+    members: list[_Held] = []
+    leads: dict[str, list[str]] = defaultdict(list)
+    for obj in leases:
+        lease = readable(_lease, obj)
+        if isinstance(lease, Unreadable):
+            reader.left_out("Lease", obj, lease)
+        elif lease is not None and lease.instance:
+            members.append(lease)
+        elif lease is not None:
+            leads[lease.holder].append(lease.name)
+    for member in sorted(members, key=lambda one: (one.component, one.instance)):
+        key = (member.component, member.instance)
+        led = tuple(sorted(leads.get(member.holder, ())))
+        yield FoundProcess(*key, member.renewed, runs.get(key, ""), rejects.get(key, ""), led)
+
+
+class _Held(NamedTuple):
+    """A lease and its holder; of a process that is there, or, without `instance`, of a leader."""
+
+    name: str
+    holder: str
+    renewed: int | None
+    component: str = ""
+    instance: str = ""
+
+
+def _lease(obj: Json) -> _Held | None:
+    """None where nobody holds it, or it is none of ours."""
+    metadata, spec = mapping(obj, "metadata"), mapping(obj, "spec")
+    name, holder = text(metadata, "name", "metadata"), text(spec, "holderIdentity", "spec")
+    if not holder or not name.startswith(_OURS):
+        return None
+    renewed = text(spec, "renewTime", "spec")
+    held = _Held(name, holder, parse_time(renewed) if renewed else None)
+    if LABEL not in texts(metadata, "labels", "metadata"):
+        return held
+    said = texts(metadata, "annotations", "metadata")
+    return held._replace(component=said.get(COMPONENT, ""), instance=said.get(INSTANCE, ""))
+
+
+def _nodes(found: Iterable[Json], reader: _Reader) -> Iterator[tuple[str, Node]]:
+    for obj in found:
+        node = readable(read_node, obj)
+        if isinstance(node, Unreadable):
+            reader.left_out("Node", obj, node)
+        else:
+            yield node.name, node
+
+
+def _reports(
+    metrics: Iterable[Json], nodes: Mapping[str, Node], now: int, reader: _Reader
+) -> tuple[NodeReports, Suppressed, Mapping[str, int]]:
+    ages: list[int] = []
+    used: dict[str, int] = defaultdict(int)
+    capacity: dict[str, int] = defaultdict(int)
+    agents: dict[str, int] = defaultdict(int)
+    told, held, offered, allowed = 0, 0, 0, 0
+    for obj in metrics:
+        metric, runs, limit = (readable(read, obj) for read in (read_node_metric, read_agent_runs, read_best_effort_cpu))
+        for one in (metric, runs, limit):
+            if isinstance(one, Unreadable):
+                reader.left_out("NodeMetric", obj, one)
+                break
+        node = nodes.get(metric.name) if isinstance(metric, NodeMetric) else None
+        if not isinstance(metric, NodeMetric) or node is None:
+            continue
+        if isinstance(runs, AgentRuns):
+            agents[runs.revision] += 1
+        if metric.updated_at is None:
+            continue
+        ages.append(max(0, now - metric.updated_at))
+        for resource in (CPU, MEMORY):
+            if metric.node_usage is not None and resource in metric.node_usage:
+                used[resource] += metric.node_usage[resource]
+                capacity[resource] += node.capacity.get(resource, 0)
+        if isinstance(limit, int):
+            told += 1
+            lent = node.allocatable.get(BATCH_CPU, 0)
+            if limit < lent:
+                held, offered, allowed = held + 1, offered + lent, allowed + limit
+    reports = NodeReports(len(nodes), tuple(sorted(ages)), len(nodes) - len(ages), used, capacity)
+    return reports, Suppressed(held, offered, allowed, told), agents
+
+
+def _lent(nodes: Iterable[Node], pods: Iterable[Json], reader: _Reader) -> Iterator[Lent]:
+    """Of what any node offers."""
+    offered: dict[str, int] = defaultdict(int)
+    capacity: dict[str, int] = defaultdict(int)
+    count: dict[str, int] = defaultdict(int)
+    for node in nodes:
+        for resource in LENT:
+            if node.allocatable.get(resource):
+                offered[resource] += node.allocatable[resource]
+                capacity[resource] += node.capacity.get(LENT[resource], 0)
+                count[resource] += 1
+    requested: dict[str, int] = defaultdict(int)
+    for obj in pods:
+        pod = readable(read_pod, obj)
+        if isinstance(pod, Unreadable):
+            reader.left_out("Pod", obj, pod)
+        elif pod.node_name and not pod.terminal:
+            asked = effective_requests(pod)
+            for resource in LENT:
+                requested[resource] += asked.get(resource, 0)
+    for resource in LENT:
+        if count[resource]:
+            yield Lent(resource, capacity[resource], offered[resource], requested[resource], count[resource])

@@ -1,0 +1,170 @@
+"""`koordpolicy status` and `koordpolicy doctor` on a real API server, with a manager and its webhooks."""
+
+import io
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koordpolicy.cli.main import main
+from koordpolicy.cli.terminal import Terminal
+from tests.integration.webhooks.site import WebhookSite, make_webhook_site
+from tests.parts.apiserver import ApiServer
+from tests.parts.deployed import install
+from tests.parts.fixtures import need
+
+NODE = "/api/v1/nodes"
+METRIC = "/apis/slo.koordinator.sh/v1alpha1/nodemetrics"
+
+
+@pytest.fixture(scope="module")
+def site(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookSite]:
+    need(pytestconfig, "etcd", "kube-apiserver", "kubectl")
+    with ApiServer(tmp_path_factory.mktemp("status")) as server:
+        install(server.access)
+        yield make_webhook_site(server.access, tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture(scope="module")
+def running(site: WebhookSite) -> Iterator[WebhookSite]:
+    with site.serving("m1"):
+        yield site
+
+
+def run(site: WebhookSite, *words: str, user: str = "admin") -> tuple[int, str]:
+    out = io.StringIO()
+    code = main([words[0], "--kubeconfig", str(site.access.kubeconfig(user)), *words[1:]], Terminal(out, out))
+    return code, out.getvalue()
+
+
+def eventually(ask: Any, seconds: float = 30.0) -> Any:
+    end = time.monotonic() + seconds
+    while True:
+        found = ask()
+        if found or time.monotonic() > end:
+            return found
+        time.sleep(0.3)
+
+
+def diagnosed(site: WebhookSite) -> dict[str, list[tuple[str, str]]]:
+    """Outcomes and messages by subject."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for one in json.loads(run(site, "doctor", "-o", "json")[1]):
+        found.setdefault(one["subject"], []).append((one["outcome"], one["message"]))
+    return found
+
+
+def test_nothing_runs_yet(site: WebhookSite) -> None:
+    code, text = run(site, "status")
+    assert code == 1
+    assert "no process has reported a revision of policies" in text
+    found = diagnosed(site)
+    assert found["processes"][0][0] == "failed"
+    assert [outcome for outcome, _ in found["definitions"]] == ["ok"]
+    assert found["clock"][0][0] == "ok"
+    assert [outcome for outcome, _ in found["permissions"]] == ["ok", "ok", "ok"]
+
+
+def test_a_manager_with_webhooks_is_well(running: WebhookSite) -> None:
+    def well() -> bool:
+        found = diagnosed(running)
+        return any("reaches them" in message for _, message in found["webhooks"]) and "manager" in found
+
+    assert eventually(well), diagnosed(running)
+    found = diagnosed(running)
+    assert found["manager"] == [("ok", "1 there, m1 leads")]
+    assert any("holds for" in message for _, message in found["certificate"])
+    assert all(outcome in ("ok", "absent") for one in found.values() for outcome, _ in one), found
+    assert run(running, "doctor")[0] == 0
+
+
+def test_the_revision_and_who_runs_it(running: WebhookSite) -> None:
+    def told() -> bool:
+        text = run(running, "status")[1]
+        return "True" in text and "m1" in text
+
+    assert eventually(told), run(running, "status")[1]
+    data = json.loads(run(running, "status", "-o", "json")[1])
+    [manager] = [one for one in data["processes"] if one["component"] == "manager"]
+    assert manager["leads"] == ["koordpolicy-manager"]
+    assert manager["runs"] == data["revisions"][0]["revision"]
+    assert data["revisions"][0]["ready"] == "True"
+
+
+def test_what_nodes_lend_and_hold_back(running: WebhookSite) -> None:
+    access = running.access
+    amounts = {"cpu": "10", "memory": "64Gi", "pods": "110", "kubernetes.io/batch-cpu": "4000", "kubernetes.io/batch-memory": "16Gi"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"capacity": amounts, "allocatable": amounts}}
+    access.request("POST", NODE, node)
+    access.request("PATCH", f"{NODE}/n1/status", {"status": {"capacity": amounts, "allocatable": amounts}})
+    assert eventually(lambda: access.request("GET", f"{METRIC}/n1")[0] == 200)
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    status = {
+        "updateTime": now,
+        "nodeMetric": {"nodeUsage": {"resources": {"cpu": "3", "memory": "8Gi"}}},
+        "bestEffort": {"allowed": {"cpu": "1500m"}},
+    }
+    code, said = access.request("PATCH", f"{METRIC}/n1/status", {"status": status})
+    assert code == 200, said
+    data = json.loads(run(running, "status", "-o", "json")[1])
+    assert data["nodes"]["reporting"] == 1
+    assert data["nodes"]["used"]["cpu"] == 3000
+    held = data["suppressed"]
+    assert held["told"] == 1
+    if held["nodes"]:  # the manager may take batch resources away in the meantime
+        assert held["allowed"] == 1500
+
+
+def test_a_refused_revision_is_shown_with_its_place(running: WebhookSite) -> None:
+    running.write("bad.yaml", "apiVersion: koordpolicy.io/v1alpha1\nkind: AdmissionRule\nmetadata: {name: bad}\nspec: {message: m, require: {cel: nosuch}}\n")
+    try:
+        text = eventually(lambda: (said := run(running, "status")[1]) if "bad.yaml:4" in said_of(running) else "")
+        assert text, said_of(running)
+        assert "KP2" in text
+        assert run(running, "status")[0] == 1
+    finally:
+        (running.policies / "bad.yaml").unlink()
+
+
+def said_of(site: WebhookSite) -> str:
+    return run(site, "status")[1]
+
+
+def test_a_manager_that_is_killed_leaves_a_trace(site: WebhookSite, running: WebhookSite) -> None:
+    """Its webhooks are not reached any more, and the doctor says so."""
+    with running.manager("m2") as second:
+        assert eventually(lambda: "2 there" in str(diagnosed(running).get("manager")))
+        second.running.kill()
+
+
+def test_who_may_read_nothing_is_told_what_to_bind(site: WebhookSite) -> None:
+    code, text = run(site, "status", user="nobody")
+    assert code == 2
+    assert "koordpolicy-snapshot" in text
+
+
+def test_a_koordinator_beside_us(running: WebhookSite) -> None:
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "koord-manager", "namespace": "default"},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "m", "image": "i"}]}},
+        },
+    }
+    assert running.access.request("POST", "/apis/apps/v1/namespaces/default/deployments", deployment)[0] == 201
+    try:
+        found = diagnosed(running)["Koordinator"]
+        assert ("warning" in {outcome for outcome, _ in found}) and "koord-manager" in found[0][1]
+    finally:
+        running.access.request("DELETE", "/apis/apps/v1/namespaces/default/deployments/koord-manager")
+
+
+def test_it_reads_well_at_80_columns(running: WebhookSite, tmp_path: Path) -> None:
+    for command in ("status", "doctor"):
+        assert max(map(len, run(running, command)[1].splitlines())) <= 100
