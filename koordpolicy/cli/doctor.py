@@ -5,6 +5,7 @@ import asyncio
 import os
 import random
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
@@ -13,13 +14,17 @@ from koordpolicy.cli.doctoring.beside import koordinator
 from koordpolicy.cli.doctoring.check import CheckOutcome, ClusterCheck, Examination, Part, looked_at
 from koordpolicy.cli.doctoring.permissions import permissions
 from koordpolicy.cli.doctoring.processes import processes
+from koordpolicy.cli.doctoring.support_bundle import support_files, write_archive
 from koordpolicy.cli.doctoring.webhooks import webhooks
 from koordpolicy.cli.patience import patiently
+from koordpolicy.cli.statuses.reading import StatusReading
+from koordpolicy.cli.statuses.text import status_data
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph.describe.layout import labelled
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.errors import KubeError, Unreachable
+from koordpolicy.kube.snapshot import SnapshotError
 from koordpolicy.runtime.clock import now_ns
 
 _PARTS: Final[Sequence[tuple[str, Part]]] = (
@@ -38,43 +43,58 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Look at all parts, and say what was found."""
     try:
         connection = Connection.load(arguments.kubeconfig, arguments.context, os.environ)
-        found = asyncio.run(_examined(connection, arguments.namespace, terminal))
-    except (ConfigurationError, KubeError) as error:
+        found = asyncio.run(_examined(connection, arguments, terminal))
+    except (ConfigurationError, KubeError, SnapshotError) as error:
         raise CannotRunError(str(error)) from None
     if arguments.output == "json":
-        data = [
-            {
-                "subject": one.subject,
-                "outcome": str(one.outcome),
-                "message": one.message,
-                "remedy": one.remedy or None,
-            }
-            for one in found
-        ]
-        terminal.print(json_text(data, indent=2))
+        terminal.print(json_text(_data(found), indent=2))
     else:
         terminal.print("\n".join(_lines(found, terminal.width)))
     return FINDINGS if any(one.outcome is CheckOutcome.FAILED for one in found) else OK
 
 
-async def _examined(connection: Connection, namespace: str, terminal: Terminal) -> list[ClusterCheck]:
+async def _examined(
+    connection: Connection, arguments: argparse.Namespace, terminal: Terminal
+) -> list[ClusterCheck]:
     found: list[ClusterCheck] = []
     at = ""
 
     async def examine() -> None:
         nonlocal at
         async with connect(connection, jitter=random.random, component="doctor") as cluster:
-            examination = Examination(cluster, namespace, now_ns)
-            for at, part in _PARTS:  # noqa: B007 - told while it is looked at
+            examination = Examination(cluster, arguments.namespace, now_ns)
+            for at, part in _PARTS:
                 try:
                     found.extend(await looked_at(part, at, examination))
                 except Unreachable:
                     if not found:
                         raise
-                    found.append(ClusterCheck(at, CheckOutcome.FAILED, "the API server is not reached any more"))
+                    found.append(
+                        ClusterCheck(at, CheckOutcome.FAILED, "the API server is not reached any more")
+                    )
+
+            if arguments.bundle is not None:
+                at = "objects for the bundle"
+                reading = StatusReading()
+                await reading.read(cluster)
+                told = {"doctor": _data(found), "status": status_data(reading.status(now_ns()))}
+                write_archive(await support_files(examination, told), Path(arguments.bundle), now_ns())
+                terminal.say(f"wrote {arguments.bundle}")
 
     await patiently(examine(), lambda: f"still looking at the {at}", terminal.say)
     return found
+
+
+def _data(found: Sequence[ClusterCheck]) -> list[dict[str, str | None]]:
+    return [
+        {
+            "subject": one.subject,
+            "outcome": str(one.outcome),
+            "message": one.message,
+            "remedy": one.remedy or None,
+        }
+        for one in found
+    ]
 
 
 def _lines(found: Sequence[ClusterCheck], width: int) -> Iterator[str]:

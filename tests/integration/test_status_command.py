@@ -1,7 +1,9 @@
 """`koordpolicy status` and `koordpolicy doctor` on a real API server, with a manager and its webhooks."""
 
+import gzip
 import io
 import json
+import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,7 +66,7 @@ def test_nothing_runs_yet(site: WebhookSite) -> None:
     found = diagnosed(site)
     assert found["processes"][0][0] == "failed"
     assert [outcome for outcome, _ in found["definitions"]] == ["ok"]
-    assert found["clock"][0][0] == "ok"
+    assert found["clock"][0][0] == "ok", found["clock"]
     assert [outcome for outcome, _ in found["permissions"]] == ["ok", "ok", "ok"]
 
 
@@ -73,7 +75,7 @@ def test_a_manager_with_webhooks_is_well(running: WebhookSite) -> None:
         found = diagnosed(running)
         return any("reaches them" in message for _, message in found["webhooks"]) and "manager" in found
 
-    assert eventually(well), diagnosed(running)
+    assert eventually(well), "\n".join(map(str, diagnosed(running).items()))
     found = diagnosed(running)
     assert found["manager"] == [("ok", "1 there, m1 leads")]
     assert any("holds for" in message for _, message in found["certificate"])
@@ -96,8 +98,19 @@ def test_the_revision_and_who_runs_it(running: WebhookSite) -> None:
 
 def test_what_nodes_lend_and_hold_back(running: WebhookSite) -> None:
     access = running.access
-    amounts = {"cpu": "10", "memory": "64Gi", "pods": "110", "kubernetes.io/batch-cpu": "4000", "kubernetes.io/batch-memory": "16Gi"}
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"capacity": amounts, "allocatable": amounts}}
+    amounts = {
+        "cpu": "10",
+        "memory": "64Gi",
+        "pods": "110",
+        "kubernetes.io/batch-cpu": "4000",
+        "kubernetes.io/batch-memory": "16Gi",
+    }
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n1"},
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
     access.request("POST", NODE, node)
     access.request("PATCH", f"{NODE}/n1/status", {"status": {"capacity": amounts, "allocatable": amounts}})
     assert eventually(lambda: access.request("GET", f"{METRIC}/n1")[0] == 200)
@@ -119,9 +132,12 @@ def test_what_nodes_lend_and_hold_back(running: WebhookSite) -> None:
 
 
 def test_a_refused_revision_is_shown_with_its_place(running: WebhookSite) -> None:
-    running.write("bad.yaml", "apiVersion: koordpolicy.io/v1alpha1\nkind: AdmissionRule\nmetadata: {name: bad}\nspec: {message: m, require: {cel: nosuch}}\n")
+    running.write(
+        "bad.yaml",
+        "apiVersion: koordpolicy.io/v1alpha1\nkind: AdmissionRule\nmetadata: {name: bad}\nspec: {message: m, require: {cel: nosuch}}\n",
+    )
     try:
-        text = eventually(lambda: (said := run(running, "status")[1]) if "bad.yaml:4" in said_of(running) else "")
+        text = eventually(lambda: one if "bad.yaml:4" in (one := said_of(running)) else "")
         assert text, said_of(running)
         assert "KP2" in text
         assert run(running, "status")[0] == 1
@@ -133,11 +149,22 @@ def said_of(site: WebhookSite) -> str:
     return run(site, "status")[1]
 
 
-def test_a_manager_that_is_killed_leaves_a_trace(site: WebhookSite, running: WebhookSite) -> None:
-    """Its webhooks are not reached any more, and the doctor says so."""
-    with running.manager("m2") as second:
-        assert eventually(lambda: "2 there" in str(diagnosed(running).get("manager")))
-        second.running.kill()
+def test_a_bundle_for_those_who_help_has_no_secrets(running: WebhookSite, tmp_path: Path) -> None:
+    pod = {
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "m", "image": "i", "env": [{"name": "TOKEN", "value": "hunter2"}]}]},
+    }
+    assert running.access.request("POST", "/api/v1/namespaces/default/pods", pod)[0] == 201
+    file = tmp_path / "bundle.tar.gz"
+    assert run(running, "doctor", "--bundle", str(file))[0] == 0
+    with tarfile.open(file) as archive:
+        names = {Path(one.name).name: archive.extractfile(one).read() for one in archive}  # type: ignore[union-attr]
+    assert set(names) == {"doctor.json", "objects.json", "snapshot.json.gz", "status.json", "version.txt"}
+    whole = b"".join(names.values()) + gzip.decompress(names["snapshot.json.gz"])
+    assert b'"p"' in whole
+    assert b"hunter2" not in whole
+    assert b"PRIVATE KEY" not in whole
+    assert json.loads(names["status.json"])["processes"]
 
 
 def test_who_may_read_nothing_is_told_what_to_bind(site: WebhookSite) -> None:
@@ -154,10 +181,15 @@ def test_a_koordinator_beside_us(running: WebhookSite) -> None:
         "spec": {
             "replicas": 2,
             "selector": {"matchLabels": {"a": "b"}},
-            "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "m", "image": "i"}]}},
+            "template": {
+                "metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "m", "image": "i"}]},
+            },
         },
     }
-    assert running.access.request("POST", "/apis/apps/v1/namespaces/default/deployments", deployment)[0] == 201
+    assert (
+        running.access.request("POST", "/apis/apps/v1/namespaces/default/deployments", deployment)[0] == 201
+    )
     try:
         found = diagnosed(running)["Koordinator"]
         assert ("warning" in {outcome for outcome, _ in found}) and "koord-manager" in found[0][1]
@@ -168,3 +200,25 @@ def test_a_koordinator_beside_us(running: WebhookSite) -> None:
 def test_it_reads_well_at_80_columns(running: WebhookSite, tmp_path: Path) -> None:
     for command in ("status", "doctor"):
         assert max(map(len, run(running, command)[1].splitlines())) <= 100
+
+
+def test_policies_from_the_cluster_are_tried_and_a_dead_manager_is_found(
+    site: WebhookSite, running: WebhookSite
+) -> None:
+    """The doctor tries a policy that must be refused; once nobody answers any more, it says so."""
+    bundle = {
+        "apiVersion": "koordpolicy.io/v1alpha1",
+        "kind": "PolicyBundle",
+        "metadata": {"name": "fleet"},
+        "spec": {"extends": ["koordinator"]},
+    }
+    assert site.kubectl("apply", "-f", "-", given=json.dumps(bundle))[0] == 0
+    running.managers[0].running.kill()
+    with site.serving("m2", "--policies-from-cluster") as second:
+        reached = ("ok", "the API server reaches them: one answered")
+        assert eventually(lambda: reached in diagnosed(site)["webhooks"]), diagnosed(site)["webhooks"]
+        second.running.kill()
+        assert eventually(lambda: any(outcome == "failed" for outcome, _ in diagnosed(site)["webhooks"])), (
+            diagnosed(site)["webhooks"]
+        )
+        assert run(site, "doctor")[0] == 1

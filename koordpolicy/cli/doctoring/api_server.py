@@ -10,7 +10,7 @@ from koordpolicy.kube import resources
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import Resource
 from koordpolicy.language.crds.definitions import definitions
-from koordpolicy.model.reading import mapping, text
+from koordpolicy.model.reading import mapping, objects, text
 from koordpolicy.model.time import NANOSECONDS, parse_time
 
 _GATED: Final = (
@@ -68,7 +68,7 @@ async def version(examination: Examination) -> Iterable[ClusterCheck]:
 async def clock(examination: Examination) -> Iterable[ClusterCheck]:
     """The server's clock against ours: it stamps whatever it makes, and dates of leases and reports are compared with it."""
     before = examination.now()
-    review = await examination.cluster.create(resources.SELF_SUBJECT_REVIEWS, {})
+    review = await examination.cluster.create(resources.SELF_SUBJECT_REVIEWS, {"metadata": {}})
     after = examination.now()
     stamped = text(mapping(review, "metadata"), "creationTimestamp", "metadata")
     if not stamped:
@@ -93,7 +93,9 @@ async def kinds(examination: Examination) -> Iterable[ClusterCheck]:
     listed = {name_of(one): one for one in await examination.all(resources.CUSTOM_RESOURCE_DEFINITIONS)}
     wanted = {str(one["metadata"]["name"]): one for one in definitions().values()}
     missing = sorted(wanted.keys() - listed.keys())
-    other = sorted(name for name in wanted.keys() & listed.keys() if _schemas(wanted[name]) != _schemas(listed[name]))
+    other = sorted(
+        name for name in wanted.keys() & listed.keys() if _schemas(wanted[name]) != _schemas(listed[name])
+    )
     return [
         *_policy_kinds(len(wanted), missing, other),
         *_foreign_kinds(listed),
@@ -117,7 +119,9 @@ def _policy_kinds(total: int, missing: list[str], other: list[str]) -> Iterator[
             "apply deploy/crds of the version that runs, before its processes",
         )
     if not missing and not other:
-        yield ClusterCheck("definitions", CheckOutcome.GOOD, f"all {total} kinds of policies, as in this version")
+        yield ClusterCheck(
+            "definitions", CheckOutcome.GOOD, f"all {total} kinds of policies, as in this version"
+        )
 
 
 def _foreign_kinds(listed: Mapping[str, Object]) -> Iterator[ClusterCheck]:
@@ -125,8 +129,7 @@ def _foreign_kinds(listed: Mapping[str, Object]) -> Iterator[ClusterCheck]:
         spec = mapping(listed.get(f"{one.plural}.{one.group}", {}), "spec")
         return any(
             each.get("name") == one.version and each.get("served")
-            for each in spec.get("versions") or ()
-            if isinstance(each, Mapping)
+            for each in objects(spec, "versions", "spec")
         )
 
     missing = sorted(str(one) for one in _FOREIGN if not there(one))
@@ -141,8 +144,7 @@ def _foreign_kinds(listed: Mapping[str, Object]) -> Iterator[ClusterCheck]:
 
 def _unestablished(listed: Mapping[str, Object], names: Iterable[str]) -> Iterator[ClusterCheck]:
     for name in sorted(names):
-        conditions = mapping(listed.get(name, {}), "status").get("conditions") or ()
-        for one in conditions:
+        for one in objects(mapping(listed.get(name, {}), "status"), "conditions", "status"):
             if one.get("type") in ("Established", "NamesAccepted") and one.get("status") == "False":
                 yield ClusterCheck("definitions", CheckOutcome.FAILED, f"{name}: {one.get('message')}")
 
@@ -151,7 +153,7 @@ def _schemas(definition: Mapping[str, Any]) -> Mapping[str, Any]:
     """What each version says of its objects."""
     return {
         str(one.get("name")): (one.get("served"), one.get("schema"), one.get("subresources"))
-        for one in mapping(definition, "spec").get("versions") or ()
+        for one in objects(mapping(definition, "spec"), "versions", "spec")
     }
 
 

@@ -67,7 +67,11 @@ async def koordinator(examination: Examination) -> Iterable[ClusterCheck]:
     }
     found = []
     for rival in _RIVALS:
-        running = [one for one in (daemons if rival.daemon else deployments) if name_of(one) == rival.name and _runs(one)]
+        running = [
+            one
+            for one in (daemons if rival.daemon else deployments)
+            if name_of(one) == rival.name and _runs(one)
+        ]
         for one in running:
             place = f"{rival.name} in `{one['metadata'].get('namespace')}`"
             if rival.ours in ours:
@@ -75,7 +79,11 @@ async def koordinator(examination: Examination) -> Iterable[ClusterCheck]:
                     ClusterCheck("Koordinator", CheckOutcome.WARNING, f"{place} runs beside our {rival.ours}; both write {rival.both}", rival.remedy)
                 )  # fmt: skip
             else:
-                found.append(ClusterCheck("Koordinator", CheckOutcome.GOOD, f"{place} runs, and no {rival.ours} of ours"))
+                found.append(
+                    ClusterCheck(
+                        "Koordinator", CheckOutcome.GOOD, f"{place} runs, and no {rival.ours} of ours"
+                    )
+                )
     configured = [
         name
         for name, resource in _WEBHOOKS.items()

@@ -73,8 +73,14 @@ async def _refused(
     room = asyncio.Semaphore(_AT_ONCE)
 
     async def may(verb: str, resource: Resource, subresource: str) -> bool:
-        attributes = {"verb": verb, "group": resource.group, "resource": resource.plural, "subresource": subresource}
+        attributes = {
+            "verb": verb,
+            "group": resource.group,
+            "resource": resource.plural,
+            "subresource": subresource,
+        }
         review: dict[str, Any] = {
+            "metadata": {},
             "spec": {
                 "user": account,
                 "groups": ["system:serviceaccounts", f"system:serviceaccounts:{examination.namespace}", "system:authenticated"],

@@ -15,10 +15,7 @@ _GOOD_FOR = int(TERMS.duration * 10**9)
 async def processes(examination: Examination) -> Iterable[ClusterCheck]:
     """Whether each component is there, has one leader, and can take the newest revision."""
     found = cluster_status(
-        {
-            "leases": await examination.all(resources.LEASES),
-            "policyrevisions": await examination.all(resources.POLICY_REVISIONS),
-        },
+        {one.plural: await examination.all(one) for one in (resources.LEASES, resources.POLICY_REVISIONS)},
         examination.now(),
     )
     by_component: dict[str, list[FoundProcess]] = defaultdict(list)

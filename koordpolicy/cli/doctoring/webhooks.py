@@ -18,13 +18,18 @@ from koordpolicy.runtime.http.issuing import split, validity
 _NAME: Final = "koordpolicy"
 _RULES: Final = next(one for one in resources.POLICIES if one.kind == "AdmissionRule")
 _UNREACHED: Final = "failed calling webhook"
-_PROBE: Final[Mapping[str, Any]] = {
+_ANSWERED: Final = "admission webhook"
+_RULE: Final[Mapping[str, Any]] = {
     "apiVersion": KOORDPOLICY_API,
     "kind": "AdmissionRule",
     "metadata": {"name": "koordpolicy-doctor"},
     "spec": {"message": "never stored", "require": {"cel": "this_name_is_unknown"}},
 }
 """A policy that the API server's schema takes, and that does not compile: only the webhook refuses it."""
+_POD: Final[Mapping[str, Any]] = {
+    "metadata": {"name": "koordpolicy-doctor", "namespace": "default"},
+    "spec": {"containers": [{"name": "main", "image": "none"}]},
+}
 
 
 async def webhooks(examination: Examination) -> Iterable[ClusterCheck]:
@@ -58,7 +63,7 @@ async def webhooks(examination: Examination) -> Iterable[ClusterCheck]:
     found += _configured(entries)
     found += _authorities(entries, examination.now())
     found += await _secret(examination)
-    found += await _reached(examination)
+    found += await _reached(examination, entries)
     return found
 
 
@@ -106,7 +111,12 @@ def _served(secret: Object, now: int) -> Iterator[ClusterCheck]:
     data = secret.get("data") or {}
     certificate = data.get("tls.crt")
     if certificate is None:
-        yield ClusterCheck("certificate", CheckOutcome.FAILED, f"Secret `{SECRET}` has no `tls.crt`", "delete it: a manager makes it anew")
+        yield ClusterCheck(
+            "certificate",
+            CheckOutcome.FAILED,
+            f"Secret `{SECRET}` has no `tls.crt`",
+            "delete it: a manager makes it anew",
+        )
     else:
         yield from _valid("certificate", str(certificate), now)
 
@@ -131,14 +141,18 @@ def _valid(subject: str, encoded: str, now: int) -> Iterator[ClusterCheck]:
     yield ClusterCheck(subject, CheckOutcome.GOOD, f"holds for {span(until - now)}")
 
 
-async def _reached(examination: Examination) -> list[ClusterCheck]:
-    """Whether the server reaches the manager: a policy that must be refused is tried, and never stored."""
+async def _reached(examination: Examination, entries: Sequence[Mapping[str, Any]]) -> list[ClusterCheck]:
+    """Whether the server reaches the manager: something that it is asked about is tried, and never stored."""
+    if any(
+        "koordpolicy.io" in (rule.get("apiGroups") or ())
+        for one in entries
+        for rule in one.get("rules") or ()
+    ):
+        resource, probe, refused = _RULES, _RULE, True
+    else:
+        resource, probe, refused = resources.PODS, _POD, False
     try:
-        await examination.cluster.create(_RULES, _PROBE, dry_run=True)
-    except Forbidden as error:
-        if "admission webhook" not in error.message:
-            return [ClusterCheck("webhooks", CheckOutcome.UNKNOWN, f"whether they are reached: {error.message}", "role `koordpolicy-policy-editor` may try")]
-        return [_answered()]
+        await examination.cluster.create(resource, probe, dry_run=True)
     except KubeError as error:
         if _UNREACHED in error.message:
             return [
@@ -149,18 +163,22 @@ async def _reached(examination: Examination) -> list[ClusterCheck]:
                     "look at the Service, its endpoints, and network policies between API server and manager",
                 )
             ]
-        if "admission webhook" in error.message:
-            return [_answered()]
+        if _ANSWERED in error.message:
+            return [ClusterCheck("webhooks", CheckOutcome.GOOD, "the API server reaches them: one answered")]
         return [ClusterCheck("webhooks", CheckOutcome.UNKNOWN, f"whether they are reached: {error.message}")]
+    if refused:
+        return [
+            ClusterCheck(
+                "webhooks",
+                CheckOutcome.FAILED,
+                "a policy that does not compile was let in (and not stored): the webhook of policies is not reached, and passed over",
+                "look at the manager's log and at the Service behind the webhooks",
+            )
+        ]
     return [
         ClusterCheck(
             "webhooks",
-            CheckOutcome.WARNING,
-            "a policy that does not compile was let in (and not stored): the webhook of policies is not asked, or not reached and passed over",
-            "look at the manager's log and at the Service behind the webhooks",
+            CheckOutcome.GOOD,
+            "the API server lets a plain pod in: it reaches them, or need not ask",
         )
     ]
-
-
-def _answered() -> ClusterCheck:
-    return ClusterCheck("webhooks", CheckOutcome.GOOD, "the API server reaches them: a policy that does not compile is refused")

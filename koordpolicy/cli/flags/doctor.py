@@ -6,7 +6,9 @@ from koordpolicy.cli.command import Usage
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)")
+    parser.add_argument(
+        "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)"
+    )
     parser.add_argument("--context", metavar="NAME", help="the context of the kubeconfig (default: its own)")
     parser.add_argument(
         "-n",
@@ -14,6 +16,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         default="koordpolicy-system",
         help="where koordpolicy's processes run (default: koordpolicy-system)",
+    )
+    parser.add_argument(
+        "--bundle",
+        metavar="FILE",
+        help="write all that somebody who helps would ask for into a .tar.gz: findings, status, policies, a snapshot; no Secrets, no logs",
     )
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="format")
 

@@ -265,7 +265,9 @@ def _reports(
     agents: dict[str, int] = defaultdict(int)
     told, held, offered, allowed = 0, 0, 0, 0
     for obj in metrics:
-        metric, runs, limit = (readable(read, obj) for read in (read_node_metric, read_agent_runs, read_best_effort_cpu))
+        metric, runs, limit = (
+            readable(read, obj) for read in (read_node_metric, read_agent_runs, read_best_effort_cpu)
+        )
         for one in (metric, runs, limit):
             if isinstance(one, Unreadable):
                 reader.left_out("NodeMetric", obj, one)

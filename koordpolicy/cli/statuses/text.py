@@ -46,7 +46,9 @@ def _revisions(found: Sequence[FoundRevision], now: int, width: int) -> Iterator
     if not found:
         yield "no revisions of policies"
         return
-    rows: list[Sequence[str]] = [("REVISION", "BUNDLE", "READY", "REASON", "RULES", "PROCESSES", "AGENTS", "AGE")]
+    rows: list[Sequence[str]] = [
+        ("REVISION", "BUNDLE", "READY", "REASON", "RULES", "PROCESSES", "AGENTS", "AGE")
+    ]
     shown = found[:_MOST_REVISIONS]
     for one in shown:
         ready, said = one.ready, one.revision.status
@@ -76,7 +78,12 @@ def _revisions(found: Sequence[FoundRevision], now: int, width: int) -> Iterator
             yield from labelled("", f"{place}{each.code} {each.message}", width, column=16)
         total = one.revision.status.diagnostics_total or 0
         if total > len(diagnostics):
-            yield from labelled("", f"{total - len(diagnostics)} more: `kubectl describe policyrevision {one.revision.name}`", width, column=16)
+            yield from labelled(
+                "",
+                f"{total - len(diagnostics)} more: `kubectl describe policyrevision {one.revision.name}`",
+                width,
+                column=16,
+            )
 
 
 def _processes(status: ClusterStatus, now: int, width: int) -> Iterator[str]:
@@ -84,8 +91,10 @@ def _processes(status: ClusterStatus, now: int, width: int) -> Iterator[str]:
         yield "no processes: none holds a Lease `koordpolicy-instance-*`"
         return
     rows: list[Sequence[str]] = [("COMPONENT", "INSTANCE", "LEADS", "RUNS", "RENEWED")]
-    for one in status.processes[:_MOST_PROCESSES]:
-        rows.append((one.component, one.instance, _leads(one), _runs(one), _ago(one.renewed, now)))
+    rows += [
+        (one.component, one.instance, _leads(one), _runs(one), _ago(one.renewed, now))
+        for one in status.processes[:_MOST_PROCESSES]
+    ]
     if status.processes:
         yield from _table(rows)
     if len(status.processes) > _MOST_PROCESSES:
@@ -115,7 +124,7 @@ def _nodes(status: ClusterStatus, width: int) -> Iterator[str]:
     ages = reports.ages
     told = f"{counted(reports.nodes, 'node')}, {len(ages):,} report what they use"
     if ages:
-        told += f": the last reports are {span(ages[0])} to {span(ages[-1])} old, half of them {span(ages[len(ages) // 2])} or less"
+        told += f": the last reports are {span(ages[0])} to {span(ages[-1])} old, half of them {span(ages[(len(ages) - 1) // 2])} or less"
     yield from labelled("nodes", told, width, indent=0)
     if reports.capacity:
         yield from labelled(
@@ -193,13 +202,16 @@ def status_data(status: ClusterStatus) -> Mapping[str, Any]:
             }
             for one in status.processes
         ],
-        "agents": [{"revision": revision or None, "agents": number} for revision, number in sorted(status.agents.items())],
+        "agents": [
+            {"revision": revision or None, "agents": number}
+            for revision, number in sorted(status.agents.items())
+        ],
         "nodes": {
             "total": reports.nodes,
             "reporting": len(reports.ages),
             "reportAges": {
                 "youngest": reports.ages[0] / 1e9,
-                "median": reports.ages[len(reports.ages) // 2] / 1e9,
+                "median": reports.ages[(len(reports.ages) - 1) // 2] / 1e9,
                 "oldest": reports.ages[-1] / 1e9,
             }
             if reports.ages
@@ -217,7 +229,12 @@ def status_data(status: ClusterStatus) -> Mapping[str, Any]:
             }
             for one in status.lent
         ],
-        "suppressed": {"told": held.told, "nodes": held.nodes, "offered": held.offered, "allowed": held.allowed},
+        "suppressed": {
+            "told": held.told,
+            "nodes": held.nodes,
+            "offered": held.offered,
+            "allowed": held.allowed,
+        },
         "notServed": list(status.absent),
         "forbidden": list(status.forbidden),
         "unreadable": list(status.unreadable),

@@ -1,0 +1,177 @@
+"""What `koordpolicy status` makes of objects, and how it reads."""
+
+from typing import Any
+
+import pytest
+
+from koordpolicy.cli.statuses.found import ClusterStatus, cluster_status
+from koordpolicy.cli.statuses.text import status_data, status_lines
+from koordpolicy.model.time import NANOSECONDS, parse_time, time_text
+
+NOW = parse_time("2026-01-01T12:00:00Z")
+GOOD, BAD = "a" * 40, "b" * 40
+
+
+def revision(
+    commit: str, minutes: int, *, ready: str = "True", reason: str = "Live", **status: Any
+) -> dict[str, Any]:
+    condition = {"type": "Ready", "status": ready, "reason": reason, "message": f"it is {reason}"}
+    return {
+        "metadata": {
+            "name": f"fleet-{commit[:12]}",
+            "creationTimestamp": time_text(NOW - minutes * 60 * NANOSECONDS),
+        },
+        "spec": {"bundle": "fleet", "revision": commit, "digest": "sha256:" + commit, "commit": commit},
+        "status": {"conditions": [condition], "rules": {"total": 312}, **status},
+    }
+
+
+def node(name: str, *, batch: str = "4000") -> dict[str, Any]:
+    capacity = {"cpu": "10", "memory": "64Gi"}
+    return {
+        "metadata": {"name": name},
+        "status": {"capacity": capacity, "allocatable": {**capacity, "kubernetes.io/batch-cpu": batch}},
+    }
+
+
+def metric(name: str, *, seconds: int = 30, allowed: str | None = None, runs: str = "") -> dict[str, Any]:
+    status: dict[str, Any] = {
+        "updateTime": time_text(NOW - seconds * NANOSECONDS),
+        "nodeMetric": {"nodeUsage": {"resources": {"cpu": "3", "memory": "16Gi"}}},
+    }
+    if allowed is not None:
+        status["bestEffort"] = {"allowed": {"cpu": allowed}}
+    return {
+        "metadata": {"name": name, "annotations": {"koordpolicy.io/runs": runs} if runs else {}},
+        "spec": {},
+        "status": status,
+    }
+
+
+def pod(name: str, batch: str, *, on: str = "n1", phase: str = "Running") -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "nodeName": on,
+            "containers": [{"name": "m", "resources": {"requests": {"kubernetes.io/batch-cpu": batch}}}],
+        },
+        "status": {"phase": phase},
+    }
+
+
+def lease(
+    name: str, holder: str, *, member: tuple[str, str] | None = None, seconds: int = 3
+) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": name}
+    if member is not None:
+        told["labels"] = {"koordpolicy.io/lease": "instance"}
+        told["annotations"] = {"koordpolicy.io/component": member[0], "koordpolicy.io/instance": member[1]}
+    renewed = time_text(NOW - seconds * NANOSECONDS)
+    return {"metadata": told, "spec": {"holderIdentity": holder, "renewTime": renewed}}
+
+
+INSTANCES = [
+    {"name": "m-0", "component": "manager", "state": "Active"},
+    {"name": "s-0", "component": "scheduler", "state": "Active"},
+]
+LEASES = [
+    lease("koordpolicy-instance-manager-m-0", "m-0_1", member=("manager", "m-0")),
+    lease("koordpolicy-instance-scheduler-s-0", "s-0_1", member=("scheduler", "s-0"), seconds=90),
+    lease("koordpolicy-manager", "m-0_1"),
+    lease("kube-scheduler", "other"),
+]
+
+
+def full() -> ClusterStatus:
+    return cluster_status(
+        {
+            "policyrevisions": [
+                revision(GOOD, 60, instances=INSTANCES),
+                revision(
+                    BAD, 2, ready="False", reason="DoesNotCompile",
+                    instances=[{"name": "m-0", "component": "manager", "state": "Rejected"}],
+                    diagnostics=[{"severity": "error", "code": "KP203", "message": "unknown name", "path": "a.yaml", "line": 4, "column": 9}],
+                ),
+            ],
+            "leases": LEASES,
+            "nodes": [node("n1"), node("n2"), node("n3")],
+            "nodemetrics": [metric("n1", allowed="1500m"), metric("n2", seconds=600, allowed="8"), metric("gone")],
+            "pods": [pod("a", "1000"), pod("b", "500"), pod("c", "9", phase="Succeeded"), pod("d", "7", on="")],
+        },
+        NOW,
+    )  # fmt: skip
+
+
+def test_processes_say_what_they_run_and_who_leads() -> None:
+    manager, scheduler = full().processes
+    assert (manager.instance, manager.runs, manager.rejects, manager.leads) == (
+        "m-0",
+        GOOD,
+        BAD,
+        ("koordpolicy-manager",),
+    )
+    assert (scheduler.runs, scheduler.leads) == (GOOD, ())
+    assert scheduler.renewed == NOW - 90 * NANOSECONDS
+
+
+def test_what_is_lent_counts_pods_on_nodes_that_are_not_over() -> None:
+    [batch] = full().lent
+    assert (batch.offered, batch.requested, batch.of, batch.nodes) == (12_000_000 // 1000, 1500, 30_000, 3)
+
+
+def test_what_is_held_back_counts_nodes_that_allow_less_than_they_lend() -> None:
+    held = full().suppressed
+    assert (held.told, held.nodes, held.offered, held.allowed) == (2, 1, 4000, 1500)
+
+
+def test_reports_of_nodes_that_are_gone_do_not_count() -> None:
+    reports = full().reports
+    assert (reports.nodes, len(reports.ages), reports.absent) == (3, 2, 1)
+    assert reports.used["cpu"] == 6000
+
+
+def test_troubles_are_named() -> None:
+    assert full().troubles == (
+        "the newest revision of `fleet` is not in force: DoesNotCompile",
+        f"manager m-0 cannot take revision {BAD}",
+        "1 of 3 nodes do not report what they use",
+    )
+
+
+def test_objects_that_cannot_be_read_are_told_and_left_out() -> None:
+    found = cluster_status(
+        {
+            "nodes": [{"metadata": {"name": "odd"}, "status": {"capacity": {"cpu": "x"}}}],
+            "pods": [{"metadata": 3}],
+        },
+        NOW,
+    )
+    assert found.reports.nodes == 0
+    assert [one.partition(":")[0] for one in found.unreadable] == ["Node `odd`", "Pod ``"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_text_names_the_place_of_a_mistake(width: int) -> None:
+    text = "\n".join(status_lines(full(), NOW, width))
+    assert "a.yaml:4:9: KP203" in text
+    assert "1.5 cores of 4.0 cores lent" in " ".join(text.split())
+
+
+def test_hostile_names_do_not_reach_the_terminal() -> None:
+    found = cluster_status(
+        {"leases": [lease("koordpolicy-instance-x", "h", member=("manager", "a\x1b[31m"))]}, NOW
+    )
+    assert "\x1b" not in "\n".join(status_lines(found, NOW, 80))
+
+
+def test_data_has_all_of_it() -> None:
+    data = status_data(full())
+    assert [one["ready"] for one in data["revisions"]] == ["False", "True"]
+    assert data["lent"][0]["requested"] == 1500
+    assert data["nodes"]["reportAges"] == {"youngest": 30.0, "median": 30.0, "oldest": 600.0}
+
+
+def test_an_empty_cluster_says_so() -> None:
+    text = "\n".join(status_lines(cluster_status({}, NOW), NOW, 80))
+    assert "no revisions of policies" in text
+    assert "no processes" in text
