@@ -4,7 +4,7 @@ import argparse
 
 from koordpolicy.cli.process import run_component, settings_of
 from koordpolicy.cli.terminal import Terminal
-from koordpolicy.descheduler.process import NAME, Choice, run_descheduler
+from koordpolicy.descheduler.process import NAME, DeschedulerSettings, run_descheduler
 from koordpolicy.descheduler.round import RoundReport, report_data, report_text
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.runtime.component import Settings
@@ -20,9 +20,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         else:
             terminal.print("\n".join(report_text(report)))
 
-    choice = Choice(arguments.profile, arguments.dry_run, show if arguments.once else None)
+    how = DeschedulerSettings(arguments.profile, arguments.dry_run, show if arguments.once else None)
 
     async def main(process: Process, settings: Settings) -> None:
-        await run_descheduler(process, settings, choice)
+        await run_descheduler(process, settings, how)
 
     return run_component(arguments, NAME, settings_of(arguments), main)

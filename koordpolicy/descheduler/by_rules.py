@@ -5,20 +5,24 @@ from dataclasses import replace
 
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.node_record import NodeSight, node_record
+from koordpolicy.algorithms.work import Work
 from koordpolicy.descheduler.moves import Moves
-from koordpolicy.descheduler.picture import SeenNode, SeenPod
 from koordpolicy.descheduler.rules import StrategyRules
+from koordpolicy.descheduler.snapshot import SeenNode, SeenPod
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.pod import Pod
 
 
-def release(nodes: Sequence[SeenNode], rules: StrategyRules, moves: Moves, catalogue: Catalogue) -> None:
+def release(
+    nodes: Sequence[SeenNode], rules: StrategyRules, moves: Moves, catalogue: Catalogue
+) -> Work[None]:
     """Let pods go from nodes that release some, each asked again after every pod that goes.
 
     Where a pod has to fit elsewhere, what it requests counts there from then on.
     """
     for node in nodes:
+        yield
         if rules.releases(node.facts, moves.now):
             _release_from(node, nodes, rules, moves, catalogue)
 

@@ -11,16 +11,13 @@ from koordpolicy.algorithms.token_bucket import TokenBucket
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.descheduler.moves import Move
-from koordpolicy.descheduler.picture import SeenPod
 from koordpolicy.descheduler.rules import Stays
+from koordpolicy.descheduler.snapshot import SeenPod
 from koordpolicy.kube.errors import Conflict, KubeError, NotFound, TooManyRequests
 from koordpolicy.kube.port import Cluster, Preconditions
 from koordpolicy.model.pod import Pod
 
 LOG: Final = logging.getLogger(__name__)
-
-_REFUSED_FOR: Final = 300.0
-"""Seconds in which a pod is passed over that the API server would not let go, so that others have their turn."""
 
 
 class EvictionResult(StrEnum):
@@ -37,10 +34,11 @@ class EvictionResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Evictions a second, and how many may come at once after a rest."""
+    """Evictions a second, how many may come at once after a rest, and the seconds in which a pod is passed over that was not let go."""
 
     per_second: float
     burst: float
+    refused_for: float
 
 
 Told = Callable[[Move, EvictionResult, str], None]
@@ -82,17 +80,17 @@ class Evictor:
             wait = self._bucket.take(self.clock(), pace.per_second, pace.burst)
             if wait > 0:
                 await self.sleep(wait)
-            results.append(await self._evict(move))
+            results.append(await self._evict(move, pace))
         return results
 
-    async def _evict(self, move: Move) -> EvictionResult:
+    async def _evict(self, move: Move, pace: Pace) -> EvictionResult:
         pod = move.pod
         result, said = EvictionResult.EVICTED, ""
         try:
             await self.cluster.evict(pod.namespace, pod.name, preconditions=Preconditions(uid=pod.uid))
         except TooManyRequests as error:
             result, said = EvictionResult.REFUSED, str(error)
-            self._refused[pod.uid] = self.clock() + _REFUSED_FOR
+            self._refused[pod.uid] = self.clock() + pace.refused_for
         except (NotFound, Conflict) as error:
             result, said = EvictionResult.GONE, str(error)
         except KubeError as error:

@@ -25,9 +25,10 @@ from koordpolicy.algorithms.descheduling.relief_round import (
     ReliefRules,
     ReliefStop,
 )
+from koordpolicy.algorithms.work import Work
 from koordpolicy.descheduler.moves import Moves
-from koordpolicy.descheduler.picture import SeenNode, SeenPod
 from koordpolicy.descheduler.rules import LoadRules, NodeLoadRules, StrategyRules
+from koordpolicy.descheduler.snapshot import SeenNode, SeenPod
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.reading import Amounts
 from koordpolicy.model.time import NANOSECONDS
@@ -84,33 +85,39 @@ class LoadPool:
 
 def balance(
     nodes: Sequence[SeenNode], rules: StrategyRules, moves: Moves, memory: LoadMemory, interval: float = 0.0
-) -> list[PoolReport]:
+) -> Work[list[PoolReport]]:
     """What goes for the sake of load, pool by pool. `interval`: seconds from round to round."""
     assert rules.load is not None
-    return [
-        _Balancing(pool, rules, rules.load, moves, memory, interval).run()
-        for pool in pools_of(nodes, rules.load, moves.now)
-    ]
+    found = []
+    pools = yield from pools_of(nodes, rules.load, moves.now)
+    for pool in pools:
+        report = yield from _Balancing(pool, rules, rules.load, moves, memory, interval).run()
+        found.append(report)
+    return found
 
 
-def pools_of(nodes: Sequence[SeenNode], rules: LoadRules, now: int) -> list[LoadPool]:
+def pools_of(nodes: Sequence[SeenNode], rules: LoadRules, now: int) -> Work[list[LoadPool]]:
     """The pools of some nodes. A node of which policy cannot tell is in none."""
     by_pool: dict[str, list[tuple[SeenNode, NodeLoadRules]]] = defaultdict(list)
     for node in nodes:
+        yield
         try:
             said = rules.of_node(node.facts, now)
         except CelError:
             continue
         by_pool[said.pool].append((node, said))
-    return [
-        _pool(name, [node for node, _ in members], [said for _, said in members], rules, now)
-        for name, members in by_pool.items()
-    ]
+    found = []
+    for name, members in by_pool.items():
+        pool = yield from _pool(
+            name, [node for node, _ in members], [said for _, said in members], rules, now
+        )
+        found.append(pool)
+    return found
 
 
 def _pool(
     name: str, nodes: Sequence[SeenNode], said: Sequence[NodeLoadRules], rules: LoadRules, now: int
-) -> LoadPool:
+) -> Work[LoadPool]:
     named = {
         resource
         for one in said
@@ -122,13 +129,15 @@ def _pool(
         [rules.by_requests or _reported(node, one, now) for node, one in zip(nodes, said, strict=True)],
         np.bool_,
     )
-    pods = [
-        [
-            LoadedPod(one, one.request if rules.by_requests else one.usage, rules.prod(one.facts, now))
-            for one in node.pods
-        ]
-        for node in nodes
-    ]
+    pods = []
+    for node in nodes:
+        yield
+        pods.append(
+            [
+                LoadedPod(one, one.request if rules.by_requests else one.usage, rules.prod(one.facts, now))
+                for one in node.pods
+            ]
+        )
     usage = np.array([_used(node, resources, rules) for node in nodes], np.int64)
     prod_usage = np.array([_used_by_prod(on_node, resources) for on_node in pods], np.int64)
     capacity = np.array([_row(_capacity(node), resources) for node in nodes], np.int64)
@@ -214,7 +223,7 @@ class _Balancing:
         self._by_row = {node.row: node for node in self.pool.nodes}
         self._before = self.pool.table.usage.copy()
 
-    def run(self) -> PoolReport:
+    def run(self) -> Work[PoolReport]:
         table, now = self.pool.table, self._seconds
         high, prod_high = table.of(LoadGroup.HIGH), table.of(LoadGroup.PROD_HIGH)
         if not high and not prod_high:
@@ -232,7 +241,7 @@ class _Balancing:
         one_round = ReliefRound(
             table, ReliefRules(self.load.least_targets, self.load.fits_load, self._weights), self
         )
-        stop = one_round.run(sources, prod_sources)
+        stop = yield from one_round.run(sources, prod_sources)
         if one_round.budget is not None:  # pods were looked at
             for row in sources:
                 self.memory.nodes.mark_normal(self._name(row), now)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from koordpolicy.algorithms.descheduling.eviction_limiter import EvictionLimiter
-from koordpolicy.descheduler.picture import SeenNode, SeenPod
 from koordpolicy.descheduler.rules import ProfileRules, Stays, StrategyRules
+from koordpolicy.descheduler.snapshot import SeenNode, SeenPod
 from koordpolicy.model.pod import Pod, PodKey
 
 

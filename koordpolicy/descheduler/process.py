@@ -4,23 +4,26 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from koordpolicy.algorithms.records import PodRecords
+from koordpolicy.algorithms.work import Work
 from koordpolicy.cluster.event_handlers import EventHandlers
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.watch import ClusterWatch
 from koordpolicy.descheduler.evictor import EvictionResult, Evictor, Pace
 from koordpolicy.descheduler.moves import Move
-from koordpolicy.descheduler.picture import picture_of
 from koordpolicy.descheduler.round import Memories, RoundReport, run_round
 from koordpolicy.descheduler.rules import KIND, ProfileRules
+from koordpolicy.descheduler.snapshot import snapshot_of
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.runtime.clock import monotonic, now_ns
 from koordpolicy.runtime.component import RunningComponent, Settings, running_component
 from koordpolicy.runtime.process import Process, Tasks
+
+T = TypeVar("T")
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -38,10 +41,12 @@ _LEAST: Final = 1.0
 """Seconds between two rounds of a profile at least, whatever policy says."""
 _LOOK: Final = 5.0
 """Seconds after which policy is asked again for intervals, where no round is due."""
+_SLICE: Final = 0.01
+"""Seconds in which a round may keep the event loop from leases, health and watches."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class DeschedulerSettings:
     """How the descheduler runs: by one `profile` alone, or by all (empty); `dry_run`: it lets nobody go, and says who would;
     `once`: told what one round of each profile found, it ends.
     """
@@ -51,13 +56,15 @@ class Choice:
     once: Callable[[RoundReport], None] | None = None
 
 
-async def run_descheduler(process: Process, settings: Settings, choice: Choice = Choice()) -> None:
+async def run_descheduler(
+    process: Process, settings: Settings, how: DeschedulerSettings = DeschedulerSettings()
+) -> None:
     """Run until the process is told to stop, or one round is over. Raises `CannotStart`."""
     process.readiness.wait_for("cluster", "the cluster's objects have not been read yet")
     async with running_component(process, settings) as component:
         if not await process.before_stop(component.live.ready.wait()):
             return
-        descheduler = Descheduler(component, choice)
+        descheduler = Descheduler(component, how)
         process.status.add(descheduler.status)
         async with Tasks() as tasks:
             await descheduler.run(tasks)
@@ -66,13 +73,13 @@ async def run_descheduler(process: Process, settings: Settings, choice: Choice =
 class Descheduler:
     """The rounds of all profiles, and what they look at."""
 
-    def __init__(self, component: RunningComponent, choice: Choice) -> None:
+    def __init__(self, component: RunningComponent, how: DeschedulerSettings) -> None:
         self._component = component
-        self._choice = choice
+        self._how = how
         self.objects = ClusterObjects()
         handlers = EventHandlers(self.objects, unreadable=component.unreadable, wanted=WATCHED)
         self._watch = ClusterWatch(component, handlers, last={resources.NODE_METRICS})
-        self._memories = Memories(impatient=choice.once is not None)
+        self._memories = Memories(impatient=how.once is not None)
         self._records = PodRecords()
         self._evictor = Evictor(component.cluster, self.objects, monotonic, self._told)
         self._due: dict[str, float] = {}
@@ -82,18 +89,18 @@ class Descheduler:
         """Listen, and stand for election; or do one round of each profile."""
         process = self._component.process
         self._watch.start(tasks)
-        if self._choice.once is None:
+        if self._how.once is None:
             tasks.start("lead", self._component.leadership.run(LEASE, self._lead))
             await process.stopped()
         elif await process.before_stop(self._watch.synced()):
-            await process.before_stop(self._once(self._choice.once))
+            await process.before_stop(self._once(self._how.once))
 
     def status(self) -> dict[str, Any]:
         """What `/statusz` shows."""
         return {
             "nodes": len(self.objects.nodes),
             "pods": len(self.objects.pods),
-            "dryRun": self._choice.dry_run,
+            "dryRun": self._how.dry_run,
             "rounds": self._last,
         }
 
@@ -118,7 +125,7 @@ class Descheduler:
             await asyncio.sleep(self._pause(names))
 
     def _profiles(self, graph: RuleGraph) -> list[str]:
-        return [one for one in graph.subjects(KIND) if self._choice.profile in ("", one)]
+        return [one for one in graph.subjects(KIND) if self._how.profile in ("", one)]
 
     def _interval(self, name: str) -> float:
         try:
@@ -152,12 +159,14 @@ class Descheduler:
             component.troubles.add(target, graph.digest, str(error), example=f"profile {name}")
             metrics.add("koordpolicy_descheduler_rounds_total", profile=name, result="failed")
             return None
-        picture = picture_of(self.objects, graph.catalogue, now_ns(), self._records)
-        report = run_round(rules, picture, graph.catalogue, self._memories, self._evictor.allowed)
+        snapshot = await _in_slices(snapshot_of(self.objects, graph.catalogue, now_ns(), self._records))
+        report = await _in_slices(
+            run_round(rules, snapshot, graph.catalogue, self._memories, self._evictor.allowed)
+        )
         component.counts.add(target, revision)
         metrics.observe("koordpolicy_descheduler_round_seconds", monotonic() - began)
         results = await self._evictor.carry_out(
-            report.moves, Pace(rules.per_second, rules.burst), dry=self._choice.dry_run
+            report.moves, Pace(rules.per_second, rules.burst, rules.refused_for), dry=self._how.dry_run
         )
         metrics.add(
             "koordpolicy_descheduler_rounds_total", profile=name, result="idle" if report.idle else "done"
@@ -183,3 +192,17 @@ class Descheduler:
         elif result is EvictionResult.REFUSED:
             message = f"Pod stays on node {move.node}, which {move.strategy} would have it leave: {said}"
             recorder.record(move.pod.raw, "NotDescheduled", message, type="Warning", action="Migrating")
+
+
+async def _in_slices(steps: Work[T]) -> T:
+    """The result of work that lets others have their turn, every few milliseconds."""
+    until = monotonic() + _SLICE
+    try:
+        while True:
+            next(steps)
+            if monotonic() >= until:
+                await asyncio.sleep(0)
+                until = monotonic() + _SLICE
+    except StopIteration as end:
+        found: T = end.value
+        return found

@@ -1,4 +1,4 @@
-"""One round of a profile: all its strategies on one picture, and what came of it."""
+"""One round of a profile: all its strategies on one snapshot, and what came of it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,11 +6,12 @@ from typing import Any
 
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.descheduling.overuse import LoadGroup
+from koordpolicy.algorithms.work import Work
 from koordpolicy.descheduler.by_rules import release
 from koordpolicy.descheduler.low_node_load import LoadMemory, PoolReport, balance
 from koordpolicy.descheduler.moves import Allowed, Move, Moves
-from koordpolicy.descheduler.picture import Picture
 from koordpolicy.descheduler.rules import ProfileRules
+from koordpolicy.descheduler.snapshot import ClusterSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,15 @@ class Memories:
 
 
 def run_round(
-    rules: ProfileRules, picture: Picture, catalogue: Catalogue, memories: Memories, allowed: Allowed
-) -> RoundReport:
+    rules: ProfileRules, snapshot: ClusterSnapshot, catalogue: Catalogue, memories: Memories, allowed: Allowed
+) -> Work[RoundReport]:
     """Ask all strategies of a profile, one after the other."""
-    now = picture.now
-    nodes = [node for node in picture.nodes if rules.looks_at(node.facts, now)]
+    now = snapshot.now
+    nodes = []
+    for node in snapshot.nodes:
+        yield
+        if rules.looks_at(node.facts, now):
+            nodes.append(node)
     pods = sum(len(node.pods) for node in nodes)
     if not rules.enabled:
         return RoundReport(rules.name, len(nodes), pods, idle="the profile is switched off")
@@ -59,10 +64,10 @@ def run_round(
             continue
         looked_at = [node for node in nodes if strategy.looks_at(node.facts, now)]
         if strategy.load is None:
-            release(looked_at, strategy, moves, catalogue)
+            yield from release(looked_at, strategy, moves, catalogue)
         elif looked_at:
             memory = memories.of(rules.name, strategy.name)
-            pools[strategy.name] = balance(looked_at, strategy, moves, memory, rules.interval)
+            pools[strategy.name] = yield from balance(looked_at, strategy, moves, memory, rules.interval)
     return RoundReport(rules.name, len(nodes), pods, moves.found, pools)
 
 

@@ -178,6 +178,7 @@ class ProfileRules:
         )
         self.per_second = max(float(asked.fixed("pace.perSecond")), _SLOWEST)
         self.burst = float(asked.fixed("pace.burst"))
+        self.refused_for = asked.fixed("pace.refusedFor").ns / NANOSECONDS
         self.strategies = [
             StrategyRules(graph, target, one.name)
             for one in graph.items(KIND, name, "strategies")

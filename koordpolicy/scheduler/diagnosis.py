@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+from koordpolicy.algorithms.work import Work
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
@@ -24,7 +25,6 @@ from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.advice import Adviser, Evaluations
-from koordpolicy.scheduler.advice.pace import Work
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.decision import PodDecision, Refusals
 from koordpolicy.scheduler.evaluation import Evaluation

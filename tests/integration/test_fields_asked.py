@@ -10,10 +10,11 @@ import pytest
 
 from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.algorithms.node_record import node_record
+from koordpolicy.algorithms.work import finished
 from koordpolicy.cluster.events import Event
-from koordpolicy.descheduler.picture import picture_of
 from koordpolicy.descheduler.round import Memories, run_round
 from koordpolicy.descheduler.rules import ProfileRules
+from koordpolicy.descheduler.snapshot import snapshot_of
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.kube.memory import MemoryCluster, Store
@@ -198,9 +199,11 @@ def _work(policies: RuleGraph) -> None:
 def _deschedule(policies: RuleGraph) -> None:
     """A node that is too full, with one pod that may go and one that may not."""
     objects = full_and_empty()
-    picture = picture_of(objects, policies.catalogue, NOW)
-    report = run_round(
-        ProfileRules(policies, "own"), picture, policies.catalogue, Memories(), lambda going, pod: None
+    snapshot = finished(snapshot_of(objects, policies.catalogue, NOW))
+    report = finished(
+        run_round(
+            ProfileRules(policies, "own"), snapshot, policies.catalogue, Memories(), lambda going, pod: None
+        )
     )
     found = [one.strategy for one in report.moves]
     assert sorted(set(found)) == ["by-expressions", "by-load"]

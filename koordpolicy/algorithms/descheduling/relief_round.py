@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from koordpolicy.algorithms.descheduling.node_score import usage_score
 from koordpolicy.algorithms.descheduling.overuse import Amounts, LoadGroup, LoadThresholds
 from koordpolicy.algorithms.descheduling.relief_score import relief_score
+from koordpolicy.algorithms.work import Work
 
 PODS: Final = "pods"
 UNMEASURED: Final = -1.0
@@ -108,7 +109,7 @@ class ReliefRound(Generic[P]):
     budget: Mapping[str, int] | None = None
     moved: int = field(default=0, init=False)
 
-    def run(self, sources: Sequence[int], prod_sources: Sequence[int]) -> ReliefStop | None:
+    def run(self, sources: Sequence[int], prod_sources: Sequence[int]) -> Work[ReliefStop | None]:
         """Let pods go from `sources`, and prod pods from `prod_sources`, those that are too full for long enough.
 
         Gives why none did.
@@ -127,10 +128,10 @@ class ReliefRound(Generic[P]):
         left_both, left_both_prod = self._left(both, prod=False), self._left(both, prod=True)
         budget = left_low + left_both
         self.budget = dict(zip(table.resources, budget.tolist(), strict=True))
-        self._relieve(self._fullest_first(sources, table.usage), [*low, *both], budget, prod=False)
+        yield from self._relieve(self._fullest_first(sources, table.usage), [*low, *both], budget, prod=False)
         budget = left_prod_low + np.minimum(left_both_prod, np.minimum(left_both, budget))
         fullest = self._fullest_first(prod_sources, table.prod_usage)
-        self._relieve(fullest, [*prod_low, *both], budget, prod=True)
+        yield from self._relieve(fullest, [*prod_low, *both], budget, prod=True)
         return None if self.moved else ReliefStop.NOTHING_EVICTABLE
 
     def _left(self, rows: Sequence[int], *, prod: bool) -> Amounts:
@@ -157,11 +158,12 @@ class ReliefRound(Generic[P]):
 
     def _relieve(
         self, sources: Sequence[int], targets: Sequence[int], budget: Amounts, *, prod: bool
-    ) -> None:
+    ) -> Work[None]:
         if not targets:
             return
         at = np.array(targets)
         for row in sources:
+            yield
             self._relieve_one(row, at, budget, prod=prod)
 
     def _relieve_one(self, row: int, targets: NDArray[np.int64], budget: Amounts, *, prod: bool) -> None:

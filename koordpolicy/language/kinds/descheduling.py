@@ -58,6 +58,15 @@ class EvictionPace(PolicyModel):
             INT, "Pods that may go at once after a rest.", roots=_NOWHERE, minimum=1, maximum=1_000, default=1
         ),
     ] = None
+    refused_for: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How long a pod is passed over that was not let go, so that others have their turn.",
+            roots=_NOWHERE,
+            default="5m",
+        ),
+    ] = None
 
 
 class EvictionCondition(PolicyModel):

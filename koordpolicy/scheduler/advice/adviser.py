@@ -8,13 +8,14 @@ import numpy as np
 
 from koordpolicy.algorithms import node_affinity
 from koordpolicy.algorithms.columns import Mask
+from koordpolicy.algorithms.work import Work, finished
 from koordpolicy.cluster.nodes import Rows
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.advice.knobs import Knobs, Turn
-from koordpolicy.scheduler.advice.pace import Evaluations, TooMuch, Work, finished
+from koordpolicy.scheduler.advice.pace import Evaluations, TooMuch
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.evaluation.refusals import reasons_of

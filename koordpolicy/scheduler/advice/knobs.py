@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from koordpolicy.algorithms.columns import Mask
+from koordpolicy.algorithms.work import Work
 from koordpolicy.cluster.nodes import Rows
 from koordpolicy.cluster.prepared import Records
 from koordpolicy.graph import RuleGraph
@@ -21,7 +22,7 @@ from koordpolicy.language.cel.ir_walk import facts_of, rewrite
 from koordpolicy.language.cel.lower.columns import ColumnProgram, compile_columns
 from koordpolicy.language.cel.types import BOOL, DOUBLE, DURATION, INT, Type, record
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.advice.pace import Evaluations, Work
+from koordpolicy.scheduler.advice.pace import Evaluations
 from koordpolicy.scheduler.advice.steps import nearest_value
 from koordpolicy.scheduler.plugins.base import PAUSE
 from koordpolicy.scheduler.profile import KIND, ROOTS

@@ -1,16 +1,4 @@
-"""How much work advice may be, and where it can be interrupted.
-
-What takes long here is a generator: it yields `PAUSE` (of `plugins/base`) wherever others may have their turn, at the latest after
-each evaluation of nodes, and is brought to its end by whoever wants the answer.
-"""
-
-from collections.abc import Generator
-from typing import TypeAlias, TypeVar
-
-T = TypeVar("T")
-
-Work: TypeAlias = Generator[None, None, T]
-"""Work in small pieces that comes to a result."""
+"""How much work advice may be: what takes long here is `Work`, which yields `PAUSE` (of `plugins/base`) at the latest after each evaluation of nodes."""
 
 
 class TooMuch(Exception):
@@ -31,13 +19,3 @@ class Evaluations:
         if self.spent >= self.most:
             raise TooMuch
         self.spent += 1
-
-
-def finished(work: Work[T]) -> T:
-    """The result of work that is done in one go."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            result: T = end.value
-            return result

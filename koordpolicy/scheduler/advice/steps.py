@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from koordpolicy.algorithms.work import Work
 from koordpolicy.language.cel.types import DURATION, Type, Unit
 from koordpolicy.language.cel.values import Duration
-from koordpolicy.scheduler.advice.pace import Work
 from koordpolicy.scheduler.plugins.base import PAUSE
 
 Works = Callable[[Any], bool]

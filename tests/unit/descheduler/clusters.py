@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from koordpolicy.algorithms.work import finished
 from koordpolicy.cluster.objects import ClusterObjects
-from koordpolicy.descheduler.picture import SeenPod, picture_of
 from koordpolicy.descheduler.round import Memories, RoundReport, run_round
 from koordpolicy.descheduler.rules import ProfileRules
+from koordpolicy.descheduler.snapshot import SeenPod, snapshot_of
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import Object
 from koordpolicy.model.metric import read_node_metric
@@ -123,10 +124,7 @@ def one_round(
     now: int = NOW,
 ) -> RoundReport:
     """One round of the built-in profile."""
-    return run_round(
-        ProfileRules(graph, PROFILE),
-        picture_of(heard, graph.catalogue, now),
-        graph.catalogue,
-        memories or Memories(),
-        allowed,
+    snapshot = finished(snapshot_of(heard, graph.catalogue, now))
+    return finished(
+        run_round(ProfileRules(graph, PROFILE), snapshot, graph.catalogue, memories or Memories(), allowed)
     )

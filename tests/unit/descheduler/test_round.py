@@ -205,7 +205,7 @@ def _evicted(
         told.append((move.pod.name, result))
 
     evictor = Evictor(MemoryCluster(store), heard, lambda: 0.0, noted, sleep)
-    asyncio.run(evictor.carry_out(found.moves, Pace(10.0, 1), dry=dry))
+    asyncio.run(evictor.carry_out(found.moves, Pace(10.0, 1, 300.0), dry=dry))
     return told, (waits, evictor)
 
 

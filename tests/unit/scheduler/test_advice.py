@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
+from koordpolicy.algorithms.work import finished
 from koordpolicy.language.cel.types import BOOL, CPU, DURATION, INT, PERCENT, Type
 from koordpolicy.language.cel.values import Duration
-from koordpolicy.scheduler.advice.pace import finished
 from koordpolicy.scheduler.advice.steps import nearest_value
 from tests.unit.scheduler.world import World, policies
 

@@ -8,11 +8,12 @@ from koordpolicy.algorithms.descheduling.arbitration import WaitingMigration, ar
 from koordpolicy.algorithms.descheduling.overuse import LoadGroup
 from koordpolicy.algorithms.descheduling.relief_score import relief_score
 from koordpolicy.algorithms.records import pod_record
+from koordpolicy.algorithms.work import finished
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.descheduler.low_node_load import LoadMemory, PoolReport, balance
 from koordpolicy.descheduler.moves import Moves
-from koordpolicy.descheduler.picture import picture_of
 from koordpolicy.descheduler.rules import LOW_NODE_LOAD, ProfileRules, StrategyRules
+from koordpolicy.descheduler.snapshot import snapshot_of
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
@@ -116,9 +117,9 @@ def _balanced(given: Given) -> tuple[PoolReport, Moves, Sequence[str]]:
         }
     )
     rules = ProfileRules(graph, PROFILE)
-    picture = picture_of(_objects(given["nodes"]), graph.catalogue, _NOW)
+    snapshot = finished(snapshot_of(_objects(given["nodes"]), graph.catalogue, _NOW))
     moves = Moves(rules, _NOW, lambda going, pod: None)
-    (report,) = balance(picture.nodes, _strategy(rules), moves, LoadMemory())
+    (report,) = finished(balance(snapshot.nodes, _strategy(rules), moves, LoadMemory()))
     high = [
         name
         for group in (LoadGroup.HIGH, LoadGroup.PROD_HIGH)

@@ -10,6 +10,7 @@ from koordpolicy.algorithms.node_affinity import matches
 from koordpolicy.algorithms.node_record import NodeSight, node_record
 from koordpolicy.algorithms.records import PodRecords
 from koordpolicy.algorithms.toleration import tolerates_all
+from koordpolicy.algorithms.work import Work
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
@@ -88,27 +89,28 @@ class SeenNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ClusterSnapshot:
     """The nodes that are ready, in the order in which they came; `now` in nanoseconds since 1970."""
 
     nodes: Sequence[SeenNode]
     now: int
 
 
-def picture_of(
+def snapshot_of(
     objects: ClusterObjects, catalogue: Catalogue, now: int, known: PodRecords | None = None
-) -> Picture:
-    """What there is now. `known` are records of pods that need not be made anew."""
+) -> Work[ClusterSnapshot]:
+    """What there is now, each node as it is when its turn comes. `known` are records of pods that need not be made anew."""
     nodes: list[SeenNode] = []
     records = PodRecords() if known is None else known
-    for name in objects.nodes:
+    for name in tuple(objects.nodes):
+        yield
         sight = objects.sight(name)
         if sight is None or not _ready(sight):
             continue
         facts = node_record(sight, catalogue, TIMES, now, records)
         row = len(nodes)
         nodes.append(SeenNode(row, sight, facts, _pods(sight, facts, row)))
-    return Picture(nodes, now)
+    return ClusterSnapshot(nodes, now)
 
 
 def _ready(sight: NodeSight) -> bool:
