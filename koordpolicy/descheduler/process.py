@@ -4,10 +4,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from koordpolicy.algorithms.records import PodRecords
-from koordpolicy.algorithms.work import Work
 from koordpolicy.cluster.event_handlers import EventHandlers
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.watch import ClusterWatch
@@ -22,8 +21,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.runtime.clock import monotonic, now_ns
 from koordpolicy.runtime.component import RunningComponent, Settings, running_component
 from koordpolicy.runtime.process import Process, Tasks
-
-T = TypeVar("T")
+from koordpolicy.runtime.slices import in_slices
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -41,8 +39,6 @@ _LEAST: Final = 1.0
 """Seconds between two rounds of a profile at least, whatever policy says."""
 _LOOK: Final = 5.0
 """Seconds after which policy is asked again for intervals, where no round is due."""
-_SLICE: Final = 0.01
-"""Seconds in which a round may keep the event loop from leases, health and watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +155,8 @@ class Descheduler:
             component.troubles.add(target, graph.digest, str(error), example=f"profile {name}")
             metrics.add("koordpolicy_descheduler_rounds_total", profile=name, result="failed")
             return None
-        snapshot = await _in_slices(snapshot_of(self.objects, graph.catalogue, now_ns(), self._records))
-        report = await _in_slices(
+        snapshot = await in_slices(snapshot_of(self.objects, graph.catalogue, now_ns(), self._records))
+        report = await in_slices(
             run_round(rules, snapshot, graph.catalogue, self._memories, self._evictor.allowed)
         )
         component.counts.add(target, revision)
@@ -192,17 +188,3 @@ class Descheduler:
         elif result is EvictionResult.REFUSED:
             message = f"Pod stays on node {move.node}, which {move.strategy} would have it leave: {said}"
             recorder.record(move.pod.raw, "NotDescheduled", message, type="Warning", action="Migrating")
-
-
-async def _in_slices(steps: Work[T]) -> T:
-    """The result of work that lets others have their turn, every few milliseconds."""
-    until = monotonic() + _SLICE
-    try:
-        while True:
-            next(steps)
-            if monotonic() >= until:
-                await asyncio.sleep(0)
-                until = monotonic() + _SLICE
-    except StopIteration as end:
-        found: T = end.value
-        return found

@@ -455,7 +455,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         _by(Part.DESCHEDULER),
         (
             "enabled interval dryRun nodes leastNodes limits limits.total limits.perNode limits.perNamespace pace pace.perSecond "
-            "pace.burst conditions conditions[].name conditions[].enabled conditions[].require conditions[].reason strategies "
+            "pace.burst pace.refusedFor conditions conditions[].name conditions[].enabled conditions[].require conditions[].reason strategies "
             "strategies[].name strategies[].enabled strategies[].plugin strategies[].dryRun strategies[].nodes "
             "strategies[].candidates strategies[].order strategies[].release strategies[].fits strategies[].reason strategies[].load "
             "strategies[].load.pool strategies[].load.measure strategies[].load.staleAfter strategies[].load.resources "
