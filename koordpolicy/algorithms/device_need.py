@@ -48,10 +48,11 @@ class DeviceWords:
     sized: frozenset[str] = frozenset()
     at_most: Mapping[str, Amounts] = field(default_factory=lambda: _NO_WORDS)
 
-    @property
-    def names(self) -> frozenset[str]:
-        """All resources by which the devices are asked for."""
-        return frozenset().union(*self.combinations)
+    names: frozenset[str] = field(init=False)
+    """All resources by which the devices are asked for."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", frozenset().union(*self.combinations))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ a pod has to be split over zones, or cores are not alike. What it says is what `
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -36,6 +37,9 @@ REASONS: Final = (
     POLICY_DIFFERS, NOT_WHOLE, NO_TOPOLOGY, BIND_DIFFERS, NOT_MULTIPLE, NO_ZONES, NOT_ENOUGH, NO_ZONE_FITS, TOO_LITTLE,
 )  # fmt: skip
 
+_NOT_WHOLE, _NO_TOPOLOGY = REASONS.index(NOT_WHOLE), REASONS.index(NO_TOPOLOGY)
+_NOT_MULTIPLE, _NOT_ENOUGH = REASONS.index(NOT_MULTIPLE), REASONS.index(NOT_ENOUGH)
+
 _LASTING: Final = 6
 """So many of the reasons hold whoever leaves the node."""
 
@@ -51,12 +55,21 @@ _Zones = NDArray[np.int64]
 class Looked:
     """What is known of each node: row i of `refused` marks those refused for `REASONS[i]`, each for one reason at most.
 
-    `unresolvable` would be refused whoever left; of the `undecided` nothing is known.
+    `unresolvable` would be refused whoever left; of the `undecided` nothing is known. `none` says that all nodes take the pod;
+    the arrays are others' as well then.
     """
 
     refused: Mask
     unresolvable: Mask
     undecided: Mask
+    none: bool = False
+
+
+@lru_cache(maxsize=4)
+def _all_take_it(rows: int) -> Looked:
+    nowhere = np.zeros((len(REASONS), rows), np.bool_)
+    nowhere.flags.writeable = False
+    return Looked(nowhere, nowhere[0], nowhere[0], none=True)
 
 
 class RoomColumns:
@@ -64,6 +77,8 @@ class RoomColumns:
 
     def __init__(self, rows: int = 0) -> None:
         self._rows = rows
+        self.used = rows
+        """Rows beyond mean nothing."""
         self._most = 1
         # By usable CPUs of each binding: all that are free, those of whole cores, one of each core.
         self._usable = np.zeros((3, rows), np.int64)
@@ -78,6 +93,8 @@ class RoomColumns:
         """What the CPUs that pods own are sold for, in millicores."""
         self.ratios = np.ones(rows)
         """How many times over CPU is sold."""
+        self._forced = self._aligned = self._odd = self._amplified = 0
+        """How many nodes bind all pods, admit affinities only, have cores that are not alike, sell CPU more than once."""
         self._layouts: dict[int, CPULayout] = {}
         self._available: dict[str, _Zones] = {}
         self._offers: dict[str, _Zones] = {}
@@ -101,13 +118,19 @@ class RoomColumns:
             self._zones[row, place] = True
             self._shared[row, place] = room.uses.get(zone) is ZoneUse.SHARED
         self.sold[row] = amplified_cpu(MILLI * room.owned, room.rules.ratio)
-        self.ratios[row] = max(room.rules.ratio, 1.0)
+        ratio = max(room.rules.ratio, 1.0)
+        self._amplified += (ratio > 1) - bool(self.ratios[row] > 1)
+        self.ratios[row] = ratio
         if self._layouts.get(row) is not layout:
             self._layouts[row] = layout
             self._per_core[row] = layout.per_core
-            self._alike[row] = all(len(cpus) == layout.per_core for cpus in layout.siblings.values())
-        self._bind[row] = _BINDS.index(room.rules.bind)
-        self._numa[row] = _POLICIES.index(room.rules.numa)
+            alike = all(len(cpus) == layout.per_core for cpus in layout.siblings.values())
+            self._odd += bool(self._alike[row]) - alike
+            self._alike[row] = alike
+        bind, numa = _BINDS.index(room.rules.bind), _POLICIES.index(room.rules.numa)
+        self._forced += (bind > 0) - bool(self._bind[row])
+        self._aligned += (numa > 0) - bool(self._numa[row])
+        self._bind[row], self._numa[row] = bind, numa
         for reported in self._reported.values():
             reported[row] = False
         for name in {name for amounts in room.offers.values() for name in amounts}:
@@ -125,10 +148,22 @@ class RoomColumns:
     @property
     def any_rules(self) -> bool:
         """Whether any node binds pods that do not ask for it, or admits affinities only."""
-        return bool(self._bind.any() or self._numa.any())
+        return self._forced > 0 or self._aligned > 0
+
+    @property
+    def any_aligned(self) -> bool:
+        """Whether any node admits affinities only."""
+        return self._aligned > 0
+
+    @property
+    def amplified(self) -> bool:
+        """Whether any node sells its CPU more than once."""
+        return self._amplified > 0
 
     def look(self, needs: PodNeeds) -> Looked:
         """What is known of a pod on each node."""
+        if not (needs.numa or self._forced or self._aligned or self._odd):
+            return self._look_at_counts(needs)
         rows, count = self._rows, needs.count
         own, wanted = _POLICIES.index(needs.numa), _wanted(needs)
         bound, bind, required, whole, numa = self._terms(needs)
@@ -162,6 +197,27 @@ class RoomColumns:
         if undecided.any():
             refused[:, undecided] = False
         return Looked(refused, np.logical_or.reduce(refused[:_LASTING]), undecided)
+
+    def _look_at_counts(self, needs: PodNeeds) -> Looked:
+        """The same where no node has rules of its own, the pod is in no zones, and cores are alike: counts of CPUs say it all."""
+        if not (needs.milli > 0 and needs.binds):
+            return _all_take_it(self._rows)
+        bind = _wanted(needs) if needs.required else 0
+        masks = {
+            _NO_TOPOLOGY: self._per_core == 0,
+            _NOT_ENOUGH: self._usable[bind] < needs.count,
+        }
+        if needs.milli % MILLI:
+            masks[_NOT_WHOLE] = np.ones(self._rows, np.bool_)
+        if bind == _FULL:
+            masks[_NOT_MULTIPLE] = needs.count % np.maximum(self._per_core, 1) != 0
+        if not any(mask[: self.used].any() for mask in masks.values()):
+            return _all_take_it(self._rows)
+        refused, left = np.zeros((len(REASONS), self._rows), np.bool_), np.ones(self._rows, np.bool_)
+        for place in sorted(masks):
+            np.logical_and(masks[place], left, out=refused[place])
+            left &= ~masks[place]
+        return Looked(refused, np.logical_or.reduce(refused[:_LASTING]), np.zeros(self._rows, np.bool_))
 
     def _terms(self, needs: PodNeeds) -> "_Terms":
         """On what terms a pod would be on each node."""

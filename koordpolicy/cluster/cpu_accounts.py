@@ -225,6 +225,7 @@ class CPUAccounts:
             if row is not None:
                 columns.put(row, self.account(node).room)
         self._stale.clear()
+        columns.used = len(self._rows)
         return columns
 
     @property

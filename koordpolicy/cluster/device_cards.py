@@ -25,7 +25,7 @@ from koordpolicy.model.devices import NodeDevices
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.pod_devices import DeviceShare, Shares
 from koordpolicy.model.protocol import GPU_MODEL, GPU_PARTITION_POLICY
-from koordpolicy.model.reading import Amounts
+from koordpolicy.model.reading import NOTHING, Amounts
 
 T = TypeVar("T")
 
@@ -60,6 +60,17 @@ class _Node:
     """How many pods have a virtual function: by type, minor, bus; more than one where annotations say so."""
     cards: dict[str, list[Card]] = field(default_factory=dict)
     """As they are now, by type, once somebody has asked."""
+
+    def card(self, card: Card, type: str, most: Amounts | None = None) -> Card:
+        """A device as it is now, of which no more than `most` is dealt out."""
+        used, total = self.used.get((type, card.minor)), card.total
+        if used is None and most is None:
+            return card if card.free is total else replace(card, free=total)
+        taken = used or NOTHING
+        free = {name: max(0, number - taken.get(name, 0)) for name, number in total.items()}
+        if most is not None:
+            free = {name: min(number, most.get(name, number)) for name, number in free.items()}
+        return Card(card.minor, total, free, card.numa, card.pcie)
 
 
 class DeviceCards:
@@ -104,6 +115,7 @@ class DeviceCards:
         """A node has these devices."""
         known = self._node(node)
         known.devices, known.listed = devices, True
+        known.cards.clear()
         self._listed = None
         self.linked = self.linked or bool(devices.labels.get(GPU_PARTITION_POLICY))
         self._changed(node)
@@ -114,6 +126,7 @@ class DeviceCards:
         if known is not None:
             gone = tuple(replace(one, healthy=False) for one in known.devices.devices)
             known.devices = replace(known.devices, devices=gone)
+            known.cards.clear()
             self._changed(node)
 
     def node_came(self, node: str, row: int) -> None:
@@ -259,14 +272,10 @@ class DeviceCards:
         for one in known.devices.devices:
             if one.type != type or one.minor in found:
                 continue  # of two that cannot be told apart, the first is dealt out
-            if only is not None and one.minor not in only:
-                continue
-            total = one.resources if one.healthy else {}
-            used = known.used.get((type, one.minor), {})
-            free = {name: max(0, number - used.get(name, 0)) for name, number in total.items()}
-            if only is not None:
-                free = {name: min(number, only[one.minor].get(name, number)) for name, number in free.items()}
-            found[one.minor] = Card(one.minor, total, free, one.numa, one.pcie)
+            if only is None or one.minor in only:
+                total = one.resources if one.healthy else NOTHING
+                most = None if only is None else only[one.minor]
+                found[one.minor] = known.card(Card(one.minor, total, total, one.numa, one.pcie), type, most)
         listed = list(found.values())
         if only is None:
             known.cards[type] = listed
@@ -303,8 +312,12 @@ class DeviceCards:
     def _made(self, type: str) -> DeviceColumns:
         cards = {row: self.cards(node, type) for node, row in self._rows.items() if self.knows(node)}
         width = max((len(one) for one in cards.values()), default=0)
-        names = {name for listed in cards.values() for card in listed for name in card.total}
-        found = DeviceColumns.of(len(self._rows), width, names)
+        most: dict[str, int] = {}
+        for listed in cards.values():
+            for card in listed:
+                for name, total in card.total.items():
+                    most[name] = max(total, most.get(name, 0))
+        found = DeviceColumns.of(len(self._rows), width, most)
         for row, listed in cards.items():
             found.put(row, listed, self.model(self._named[row]))
         return found
@@ -325,6 +338,11 @@ class DeviceCards:
                     known.functions[at] += sign
                     if not known.functions[at]:
                         del known.functions[at]
+            if type in known.cards:
+                minors = {share.minor for share in shares}
+                known.cards[type] = [
+                    known.card(card, type) if card.minor in minors else card for card in known.cards[type]
+                ]
         self._changed(claim.node)
 
     def _hold(self, claim: DeviceClaim) -> None:
@@ -341,7 +359,6 @@ class DeviceCards:
 
     def _changed(self, node: str) -> None:
         self.version += 1
-        self._node(node).cards.clear()
         if self._columns:
             self._stale.add(node)
 

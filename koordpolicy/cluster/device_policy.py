@@ -78,12 +78,13 @@ def _lot(pod: Record, device: Device) -> int:
 class DevicePolicy:
     """The DeviceSharing documents of one revision, of the sorts that the scheduler deals out."""
 
-    __slots__ = ("_latest", "isolation", "measures", "names", "sorts")
+    __slots__ = ("_latest", "_names", "isolation", "measures", "names", "sorts")
 
     def __init__(self, graph: RuleGraph) -> None:
         keys = mapping_keys(graph, KIND)
         found = [_sort(graph, name, keys) for name in graph.subjects(KIND)]
         self.sorts: Final = {one.type: one for one in found if one is not None}
+        self._names: Final = [(type, one.words.names) for type, one in self.sorts.items()]
         self.names: Final = frozenset().union(*(one.words.names for one in self.sorts.values()))
         """All resources by which devices are asked for."""
         self.isolation: Final = sorted({one.isolation for one in self.sorts.values() if one.isolation})
@@ -98,8 +99,12 @@ class DevicePolicy:
             return {}
         if self._latest is not None and self._latest[0] is request:
             return self._latest[1]  # asked several times of every pod
-        found = {type: device_need(request, one.words) for type, one in self.sorts.items()}
-        needs = {type: need for type, need in found.items() if need is not None}
+        needs = {}
+        for type, names in self._names:
+            if not names.isdisjoint(request):
+                need = device_need(request, self.sorts[type].words)
+                if need is not None:
+                    needs[type] = need
         self._latest = request, needs
         return needs
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.algorithms.columns import Mask
-from koordpolicy.algorithms.device_columns import EVERY, shares
+from koordpolicy.algorithms.device_columns import EVERY
 from koordpolicy.algorithms.device_need import DeviceNeed, DeviceRequestError, by_strategy
 from koordpolicy.algorithms.device_pick import Unpicked
-from koordpolicy.algorithms.device_score import BEST, FillStrategy
+from koordpolicy.algorithms.device_score import FillStrategy
 from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.cluster.device_cards import DeviceCards
 from koordpolicy.cluster.nodes import NodeView
@@ -79,13 +79,14 @@ def devices_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verd
         # Of all devices that a hint selects at least one has to have it.
         need = asked if hint is None else by_strategy(asked, hint.strategy, 1)
         columns, rows = cards.columns(type), rows_of(nodes)
-        few = listed & (columns.fitting(need.each, rows) < need.count)
-        never = np.zeros_like(few)
-        short = np.flatnonzero(few)
-        if len(short):
+        few = columns.fitting(need.each, rows) < need.count
+        few &= listed
+        if few.any():
+            short = np.flatnonzero(few)
+            never = np.zeros_like(few)
             these = short if rows is EVERY else rows[short]
             never[short] = columns.fitting(need.each, these, empty=True) < need.count
-        found.add(insufficient(type), few, never)
+            found.add(insufficient(type), few, never)
         if need.shared:
             _not_shared(found, pod, nodes, type, listed)
     _look_closer(found, pod, nodes, needs, wishes, listed)
@@ -129,6 +130,8 @@ class _Refused:
     def verdicts(self) -> Verdicts:
         """All of it."""
         masks = list(self._by_reason.values())
+        if not masks:
+            return refuses_none(("devices",), len(self.any))
         return Verdicts(tuple(self._by_reason), np.vstack(masks), self.never, none=not self.any.any())
 
 
@@ -172,21 +175,11 @@ def devices_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scor
     rows = rows_of(nodes)
     if strategy == POLICY:
         return _said(pod, needs, cards, rows)
-    total_score: NDArray[np.int64] = np.zeros(nodes.count, np.int64)
-    for type, need in needs.items():
-        columns = cards.columns(type)
-        score: NDArray[np.int64] = np.zeros(nodes.count, np.int64)
-        sums = np.zeros(nodes.count, np.int64)
-        for name, weight in weighed.items():
-            if name not in columns.total:
-                continue
-            total, free = columns.sums(name, rows)
-            used = np.minimum(total - free + need.each.get(name, 0), total)
-            part = used if strategy == FillStrategy.MOST_ALLOCATED else total - used
-            score += weight * shares(part, total, BEST)
-            sums += weight * (total > 0)
-        total_score += score // np.maximum(sums, 1)
-    return total_score
+    found = [
+        cards.columns(type).filled(need.each, weighed, FillStrategy(strategy), rows)
+        for type, need in needs.items()
+    ]
+    return sum(found[1:], found[0]) if found else np.zeros(nodes.count, np.int64)
 
 
 def _said(pod: PodView, needs: Mapping[str, DeviceNeed], cards: DeviceCards, rows: Any) -> Scores | None:

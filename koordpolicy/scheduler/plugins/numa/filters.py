@@ -9,8 +9,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from koordpolicy.algorithms.columns import Column, Mask
+from koordpolicy.algorithms.columns import Amount, Column, Mask, Numbers
 from koordpolicy.algorithms.cpu_binding import PodNeeds
+from koordpolicy.algorithms.device_columns import divided, shares
+from koordpolicy.algorithms.device_score import BEST
 from koordpolicy.algorithms.fit_score import Strategy
 from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.algorithms.zone_allocation import ZoneRules
@@ -62,7 +64,8 @@ def cpus_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdict
     if needs is None:
         return refuses_none(("cpus",), nodes.count)
     looked, total = cpus.columns().look(needs), nodes.total
-    if not looked.undecided.any() and not looked.refused.any():
+    # Rows beyond those of nodes mean nothing.
+    if looked.none or not (looked.undecided[:total].any() or looked.refused[:, :total].any()):
         return refuses_none(("cpus",), nodes.count)
     refused: Mask = np.array([nodes.some(one[:total]) for one in looked.refused])
     undecided: NDArray[np.intp] = np.flatnonzero(nodes.some(looked.undecided[:total]))
@@ -102,9 +105,11 @@ def cpus_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scores 
         return None
     if needs is None:
         return None
-    scored = parameters.once(_scored)
-    aligned, in_zones = cpus.columns().scores(needs, scored)
+    scored, columns = parameters.once(_scored), cpus.columns()
     whole = _of_nodes(pod, needs, nodes, scored)
+    if not (needs.numa or columns.any_aligned):
+        return whole
+    aligned, in_zones = columns.scores(needs, scored)
     found: Scores = np.where(nodes.some(aligned[: nodes.total]), nodes.some(in_zones[: nodes.total]), whole)
     return found
 
@@ -118,25 +123,31 @@ def _scored(parameters: Parameters) -> ZoneRules:
 def _of_nodes(pod: PodView, needs: PodNeeds, nodes: NodeView, scored: ZoneRules) -> Column:
     """Of whole nodes. Of CPU, a pod that gets its own is measured by what is given out so, times what it is sold for."""
     score: Column = np.zeros(nodes.count, np.int64)
-    sums = np.zeros(nodes.count, np.int64)
+    sums: Column | int = 0
     request = request_of(pod)
     cpus = nodes.state.cpus
     for name, weight in scored.weights.items():
-        allocatable = nodes.amount("resources.allocatable", name)
-        requested = nodes.amount("resources.requested", name)
-        asked = request.get(name, 0)
+        allocatable = nodes.amounts("resources.allocatable")[name]
+        there = _numbers(allocatable)
+        asked: float | NDArray[np.float64] = request.get(name, 0)
         if name == CPU and needs.binds:
             requested = nodes.some(cpus.sold())
-            ratio = nodes.some(cpus.ratios())
-            more = np.ceil(asked * ratio).astype(np.int64)
+            if cpus.columns().amplified:
+                asked = np.ceil(asked * nodes.some(cpus.ratios()))
         else:
-            more = np.full(nodes.count, asked)
-        used, there = requested + more, np.maximum(allocatable, 1)
+            requested = _numbers(nodes.amounts("resources.requested")[name])
         if scored.strategy is Strategy.MOST_ALLOCATED:
-            part = np.minimum(used, allocatable) * 100 // there
+            part = np.minimum(requested + asked, there)
         else:
-            part = np.where(used <= allocatable, (allocatable - used) * 100 // there, 0)
-        score += np.where(allocatable > 0, weight * part, 0)
-        sums += np.where(allocatable > 0, weight, 0)
-    found: Column = score // np.maximum(sums, 1)
-    return found
+            part = np.maximum(there - requested - asked, 0)
+        everywhere = allocatable.low > 0
+        part = shares(part, there, BEST, allocatable.high, some_nothing=not everywhere)
+        score += part if weight == 1 else weight * part
+        sums = sums + weight * (1 if everywhere else there > 0)
+    return divided(score, sums)
+
+
+def _numbers(amount: Amount) -> Numbers:
+    """An amount in doubles where these are exact, else in whole numbers."""
+    numbers = amount.numbers
+    return numbers if numbers.dtype.kind == "f" else numbers.astype(np.int64, copy=False)
