@@ -24,6 +24,8 @@ Counted = NDArray[np.int64] | NDArray[np.int16]
 _SHORT: Final = np.iinfo(np.int16).max
 """Less than that of a resource is kept in two bytes: percents take a quarter of the time of bytes of memory."""
 
+_LONG: Final = np.iinfo(np.int64).max
+
 _BYTES: Final = np.iinfo(np.int8).max
 """Devices of a node that a byte can count."""
 
@@ -61,14 +63,14 @@ class DeviceColumns:
         shape = nodes, width
         return DeviceColumns(
             np.zeros(shape, np.bool_, order="F"),
-            {name: np.zeros(shape, _type(most), order="F") for name, most in resources.items()},
-            {name: np.zeros(shape, _type(most), order="F") for name, most in resources.items()},
+            {name: _zeros(shape, most) for name, most in resources.items()},
+            {name: _zeros(shape, most) for name, most in resources.items()},
             {name: np.zeros(nodes, np.int64) for name in resources},
             {name: np.zeros(nodes, np.int64) for name in resources},
             np.full(nodes, "", np.object_),
             dict.fromkeys(resources, nodes),
             dict.fromkeys(resources, 0),
-            {name: int(np.iinfo(_type(most)).max) for name, most in resources.items()},
+            {name: _SHORT if most < _SHORT else _LONG for name, most in resources.items()},
         )
 
     def put(self, row: int, cards: Sequence[Card], model: str) -> bool:
@@ -94,7 +96,10 @@ class DeviceColumns:
             left = [card.free.get(name, endless) for card in cards]
             free[row] = left + none
             if endless in left:
-                left = [0 if one == endless and not card.total.get(name) else one for one, card in zip(left, cards, strict=True)]
+                left = [
+                    0 if one == endless and not card.total.get(name) else one
+                    for one, card in zip(left, cards, strict=True)
+                ]
             self.free_of_node[name][row] = sum(left)
         self.models[row] = model
         for rows in self.watched:
@@ -165,8 +170,10 @@ class DeviceColumns:
         return self.total_of_node[name][rows], self.free_of_node[name][rows]
 
 
-def _type(most: int) -> type[np.int64] | type[np.int16]:
-    return np.int16 if most < _SHORT else np.int64
+def _zeros(shape: tuple[int, int], most: int) -> Counted:
+    if most < _SHORT:
+        return np.zeros(shape, np.int16, order="F")
+    return np.zeros(shape, np.int64, order="F")
 
 
 _EXACT: Final = 1 << 44

@@ -95,10 +95,10 @@ class Laboratory:
             if not node:
                 continue
             count, percent = self.asked[name]
-            assert len(_cpus(one)) == count, f"{name}: {one['metadata']['annotations']}"
-            assert sum(_cards(one).values()) == percent, f"{name}: {one['metadata']['annotations']}"
+            assert len(_cpus(one)) == count, f"{name}: {one['metadata']}"
+            assert sum(_cards(one).values()) == percent, f"{name}: {one['metadata']}"
             lab += percent if one["metadata"]["labels"].get(_QUOTA) == "lab" else 0
-            if _KEPT_BY in one["metadata"]["annotations"]:
+            if _KEPT_BY in one["metadata"].get("annotations", {}):
                 assert one["metadata"]["labels"]["app"] == "web", f"{name} has what is kept for others"
                 assert node == home
                 assert _cpus(one) <= _cpus(kept)
@@ -150,7 +150,13 @@ def _furnish(site: Site) -> None:
         name = f"n-{number}"
         machine(site, name, cpus=_ZONE)
         offered = {one: str(100 * _CARDS) for one in (_GPU, _CORE, _RATIO)}
-        room = {"cpu": str(4 * _ZONE), "memory": "256Gi", "pods": "110", _MEMORY: f"{80 * _CARDS}Gi", **offered}
+        room = {
+            "cpu": str(4 * _ZONE),
+            "memory": "256Gi",
+            "pods": "110",
+            _MEMORY: f"{80 * _CARDS}Gi",
+            **offered,
+        }
         site.resize(name, room)
         site.do("PATCH", f"/api/v1/nodes/{name}", {"metadata": {"annotations": FAKE_NODE}})
         devices = [
@@ -220,7 +226,9 @@ def test_killed_again_and_again_all_is_promised_once(pytestconfig: pytest.Config
                 lambda: all("Insufficient gpu devices" in site.refusal(name)[1] for name in site.waiting()),
                 "they are told what is lacking",
             )
-            taken = {(one["spec"].get("nodeName"), card) for one in lab.check().values() for card in _cards(one)}
+            taken = {
+                (one["spec"].get("nodeName"), card) for one in lab.check().values() for card in _cards(one)
+            }
             kept = lab.reservation()
             home = kept["status"]["nodeName"]
             assert taken.isdisjoint((home, card) for card in _cards(kept))
