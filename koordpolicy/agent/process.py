@@ -17,10 +17,13 @@ from koordpolicy.agent.explanation import node_explanation
 from koordpolicy.agent.explanation_route import ExplanationRoute
 from koordpolicy.agent.explanation_text import explanation_text
 from koordpolicy.agent.groups_watch import GroupsWatch
+from koordpolicy.agent.hooks.scenes import HookScenes
+from koordpolicy.agent.hooks.server import HookPlaces, HookServing
 from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.peak_files import PeakFiles
 from koordpolicy.agent.pods import KubeletPods, PodAnswers, PodSource
 from koordpolicy.agent.reports.node_topologies import TopologyReporter
+from koordpolicy.agent.reports.usage import pods_by_uid
 from koordpolicy.agent.shown.agent_metrics import show_metrics, time_request, time_write
 from koordpolicy.agent.supply import PodSupply
 from koordpolicy.agent.undoing import take_over, undo_journal
@@ -88,6 +91,8 @@ class AgentSettings:
     terway: Path | None = None
     """The directory that Terway reads, where it is on the node."""
     devices: DeviceSources = DEVICE_SOURCES
+    hooks: HookPlaces | None = None
+    """Where runtime proxies ask; None where nobody is to."""
     dry_run: bool = False
     once: bool = False
     audit_file: str = ""
@@ -137,6 +142,8 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
                 tasks.start("groups", groups.run())
                 if not agent.once:
                     node.start(tasks)
+                    if agent.hooks is not None:
+                        tasks.start("hooks", hook_serving(node, agent.hooks).run())
                     await process.stopped()
                 elif await process.before_stop(_once(node, agent)):
                     process.stop("one round was wanted")
@@ -166,6 +173,23 @@ def node_kernel(
         journal=undo_journal(state_directory, root),
     )
     return NodeKernel(root, hierarchy, door, agent.parent, agent.devices)
+
+
+def hook_serving(node: NodeAgent, places: HookPlaces) -> HookServing:
+    """What answers runtime proxies by this agent's policies and look at its node."""
+    metrics = node.component.process.metrics
+    scenes = HookScenes(
+        node.frame,
+        lambda: node.graph,
+        lambda: pods_by_uid(node.watch.objects.pods.values()),
+        now_ns,
+        monotonic_ns,
+    )
+    return HookServing(
+        scenes,
+        places,
+        lambda stage, result: metrics.add("koordpolicy_hook_answers_total", stage=str(stage), result=result),
+    )
 
 
 def _explained(node: NodeAgent) -> Mapping[str, Any] | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from koordpolicy.agent.collectors.devices import DeviceSources
 from koordpolicy.agent.doctor import doctor_record, doctor_text
+from koordpolicy.agent.hooks.server import HookPlaces
 from koordpolicy.agent.pods import PodSource
 from koordpolicy.agent.process import NAME, AgentSettings, node_kernel, run_agent
 from koordpolicy.cli.command import OK, CannotRunError
@@ -68,6 +69,7 @@ def _agent(arguments: argparse.Namespace, terminal: Terminal) -> AgentSettings:
         parent=arguments.kubelet_cgroup_root,
         terway=arguments.terway_dir,
         devices=DeviceSources(arguments.device_infos, arguments.nvml),
+        hooks=_hooks(arguments),
         dry_run=arguments.dry_run or arguments.once,
         once=arguments.once,
         audit_file=arguments.audit_log,
@@ -75,6 +77,18 @@ def _agent(arguments: argparse.Namespace, terminal: Terminal) -> AgentSettings:
         json=arguments.output == "json",
         shown=terminal.print,
     )
+
+
+def _hooks(arguments: argparse.Namespace) -> HookPlaces | None:
+    if arguments.hook_socket is None:
+        if arguments.hook_socket_on_node is not None:
+            raise CannotRunError(
+                "--hook-socket-on-node says where --hook-socket is on the node; set that, too"
+            )
+        return None
+    if arguments.dry_run or arguments.once:
+        return None
+    return HookPlaces(arguments.hook_socket, arguments.hook_dir, arguments.hook_socket_on_node)
 
 
 def trees_of(arguments: argparse.Namespace) -> dict[str, Path]:

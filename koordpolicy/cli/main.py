@@ -36,6 +36,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "scheduler": "place the pods of a cluster by policy",
         "descheduler": "let pods leave the nodes that they should not be on",
         "agent": "measure a node, report it, and keep its kernel as policies say",
+        "runtime-proxy": "stand between kubelet and container runtime, and ask hooks about what is started",
         "recommend": "show what workloads should request, and write it as patches for manifests in Git",
         "sync": "keep a directory in step with a Git repository",
         "schema": "print or write the JSON Schemas and CRDs of the kinds",
@@ -52,8 +53,13 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
 
 def usage_of(name: str) -> Usage:
     """What a command takes: to say so, nothing is imported that does its work."""
-    usage: Usage = import_module(f"koordpolicy.cli.flags.{name}").USAGE
+    usage: Usage = import_module(f"koordpolicy.cli.flags.{module_of(name)}").USAGE
     return usage
+
+
+def module_of(name: str) -> str:
+    """The name of a command's modules."""
+    return name.replace("-", "_")
 
 
 def parser(known: Container[str] = COMMANDS) -> argparse.ArgumentParser:
@@ -101,7 +107,7 @@ def main(
         try:
             given = parser(_named(words)).parse_args(words)
             command = f" {given.command}"
-            run = import_module(f"koordpolicy.cli.{given.command}").run
+            run = import_module(f"koordpolicy.cli.{module_of(given.command)}").run
             if usage_of(given.command).compiles:
                 given.compiler = compiler or _compiler(getattr(given, "max_cost_per_decision", None))
             if ready is not None:

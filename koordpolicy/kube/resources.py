@@ -212,6 +212,7 @@ _POLICY_PLURALS: Final = {
     "HostApplicationSet": "hostapplicationsets",
     "Interference": "interferences",
     "ContainerHook": "containerhooks",
+    "RuntimeHooks": "runtimehookses",
     "Arbitration": "arbitrations",
     "SchedulingProfile": "schedulingprofiles",
     "CPUTopology": "cputopologies",

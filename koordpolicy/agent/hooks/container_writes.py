@@ -27,7 +27,7 @@ def container_writes(pod: Pod, hooked: HookedNumbers, pools: CPUPools) -> Plan:
     for name, one in hooked.whole.containers.items():
         group = container_group(pod.uid, name)
         try:
-            cpus = _cpus(pod, one, pools)
+            cpus = container_cpus(pod, one, pools)
         except (ObjectError, ValueError) as problem:
             notes = (f"{pod.namespace}/{pod.name}: {problem}",)
             cpus = None
@@ -38,8 +38,11 @@ def container_writes(pod: Pod, hooked: HookedNumbers, pools: CPUPools) -> Plan:
     return Plan(tuple(writes), notes=notes)
 
 
-def _cpus(pod: Pod, numbers: GroupNumbers, pools: CPUPools) -> frozenset[int] | None:
-    """The CPUs of a container; None and empty leave it where it is."""
+def container_cpus(pod: Pod, numbers: GroupNumbers, pools: CPUPools) -> frozenset[int] | None:
+    """The CPUs of a container: none for those of its parents, None to leave it where it is.
+
+    Raises `ObjectError` and `ValueError` where the pod's allocation cannot be read.
+    """
     if numbers.cpus is None:
         return None
     owned = cpuset_text(owned_cpus(pod.annotations))

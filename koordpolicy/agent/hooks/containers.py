@@ -4,11 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from koordpolicy.agent.hooks.stages import Stage
 from koordpolicy.algorithms.container_resources import UNLIMITED, normalized_quota, quota_of, shares_of
 from koordpolicy.algorithms.cpu_pools import CPUChoice
 from koordpolicy.algorithms.records import pod_record
 from koordpolicy.graph import About, RuleGraph
 from koordpolicy.graph.bands import translated_resources
+from koordpolicy.graph.graph import Facts
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts.pod import container_facts, placed_pod_facts
@@ -61,6 +63,12 @@ class HookedNumbers:
     whole: PodNumbers = PodNumbers()
     by_writer: Mapping[str, PodNumbers] = field(default_factory=dict)
 
+    def joined(self, writer: str, said: PodNumbers) -> "HookedNumbers":
+        """These, with what one more hook says over them, of the same containers."""
+        before = self.by_writer.get(writer)
+        own = said if before is None else before.overlaid(said)
+        return HookedNumbers(self.whole.overlaid(said), {**self.by_writer, writer: own})
+
 
 def pod_numbers(
     graph: RuleGraph, pod: Pod, node: Record, now: int, hooks: Sequence[str] | None = None
@@ -76,28 +84,44 @@ def pod_numbers(
 def numbers_by_writer(
     graph: RuleGraph, pod: Pod, node: Record, now: int, hooks: Sequence[str] | None = None
 ) -> HookedNumbers:
-    """The same, with what the hooks of each writer say by themselves. Raises `CelError`."""
+    """The same of those hooks that speak of what runs, with what those of each writer say by themselves. Raises `CelError`."""
+    roots = hook_roots(graph, pod, node, now)
+    listed = listed_containers(graph, pod)
+    found = nothing_said(listed)
+    for hook in graph.subjects(KIND) if hooks is None else hooks:
+        about = graph.about(KIND, hook, roots)
+        if Stage.RUNNING in about.value("stages"):
+            found = found.joined(about.value("writer"), said_by_hook(about, listed))
+    return found
+
+
+def hook_roots(graph: RuleGraph, pod: Pod, node: Record, now: int) -> Facts:
+    """The records that hooks are asked about; `now` in nanoseconds since 1970."""
     record = {**pod_record(pod, graph.catalogue, TIMES), **placed_pod_facts(pod)}
     extended = extended_containers(pod, translated_resources(graph))
     if extended is not None:
         record["extendedContainers"] = [container_facts(one, init=False) for one in extended]
-    roots = {"pod": record, "node": node, "now": TIMES.timestamp(now)}
-    listed = {one.name: one for one in pod.containers} | {one.name: one for one in extended or ()}
-    nothing = PodNumbers(containers={name: GroupNumbers() for name in listed})
-    whole, by_writer = nothing, dict[str, PodNumbers]()
-    for hook in graph.subjects(KIND) if hooks is None else hooks:
-        about = graph.about(KIND, hook, roots)
-        speed, writer = about.value("cpuSpeed"), about.value("writer")
-        said = PodNumbers(
-            _group(about, "pod", speed),
-            {
-                name: _container(about, speed, container_facts(one, init=False))
-                for name, one in listed.items()
-            },
-        )
-        whole = whole.overlaid(said)
-        by_writer[writer] = by_writer.get(writer, nothing).overlaid(said)
-    return HookedNumbers(whole, by_writer)
+    return {"pod": record, "node": node, "now": TIMES.timestamp(now)}
+
+
+def listed_containers(graph: RuleGraph, pod: Pod) -> Mapping[str, Container]:
+    """The containers that have numbers, by name: those of the pod, and those of an overcommitted band in its place."""
+    extended = extended_containers(pod, translated_resources(graph))
+    return {one.name: one for one in pod.containers} | {one.name: one for one in extended or ()}
+
+
+def nothing_said(listed: Collection[str]) -> HookedNumbers:
+    """Of these containers."""
+    return HookedNumbers(PodNumbers(containers={name: GroupNumbers() for name in listed}))
+
+
+def said_by_hook(about: About, listed: Mapping[str, Container]) -> PodNumbers:
+    """What one hook says of a pod and its containers. Raises `CelError`."""
+    speed = about.value("cpuSpeed")
+    return PodNumbers(
+        _group(about, "pod", speed),
+        {name: _container(about, speed, container_facts(one, init=False)) for name, one in listed.items()},
+    )
 
 
 def extended_containers(pod: Pod, resources: Collection[str]) -> tuple[Container, ...] | None:

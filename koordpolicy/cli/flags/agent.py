@@ -128,6 +128,27 @@ def _add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="take any certificate of it, as kubelets sign their own",
     )
+    hooks = parser.add_argument_group("hooks, where a runtime proxy starts containers")
+    hooks.add_argument(
+        "--hook-socket",
+        metavar="PATH",
+        type=Path,
+        help="answer runtime proxies at this Unix socket, such as /var/run/koordlet/koordlet.sock (default: nobody asks; what runs is "
+        "kept as policies say all the same)",
+    )
+    hooks.add_argument(
+        "--hook-socket-on-node",
+        metavar="PATH",
+        type=Path,
+        help="where that socket is on the node, if the agent's container has it in another place",
+    )
+    hooks.add_argument(
+        "--hook-dir",
+        metavar="DIR",
+        type=Path,
+        default=Path("/etc/runtime/hookserver.d"),
+        help="announce it there (/etc/runtime/hookserver.d)",
+    )
     modes = parser.add_argument_group("looking first")
     modes.add_argument(
         "--dry-run", action="store_true", help="write nothing to the kernel and evict nobody: plan, and tell"

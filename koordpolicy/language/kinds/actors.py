@@ -401,9 +401,16 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         _SUPPRESSED,
         (
             "cpuSpeed writer pod pod.cpuRequest pod.cpuLimit pod.memoryLimit container container.cpuRequest container.cpuLimit "
-            "container.memoryLimit container.cpus container.oomScore"
+            "container.memoryLimit container.cpus container.oomScore stages"
         ),
     ),
+    (
+        "ContainerHook",
+        _BY_AGENT,
+        "failurePolicy pod.annotations container.environment container.annotations container.unified",
+    ),
+    ("RuntimeHooks", _COMPILED, _RULES),
+    ("RuntimeHooks", _BY_AGENT, "stages failurePolicy"),
     ("Interference", _COMPILED, _RULES),
     ("Interference", _BY_AGENT, "enabled when after reaction share lasts"),
     ("Arbitration", _COMPILED, _RULES),

@@ -2,12 +2,15 @@
 
 from typing import Annotated
 
-from koordpolicy.language.cel.types import CPU, DOUBLE, INT, MEMORY, STRING
+from koordpolicy.language.cel.types import CPU, DOUBLE, INT, MEMORY, STRING, list_of, map_of
 from koordpolicy.language.kinds.base import PolicySpec
 from koordpolicy.language.kinds.fields import Given, PolicyModel
 from koordpolicy.language.kinds.slots import Slot, Value
 
 _POD = frozenset({"pod", "node", "now"})
+_TEXTS = map_of(STRING, STRING)
+_STAGES = ("RunPodSandbox", "CreateContainer", "UpdateContainer")
+_WHILE_RUNNING = "Running"
 
 
 class PodGroupSlots(PolicyModel):
@@ -21,6 +24,14 @@ class PodGroupSlots(PolicyModel):
     ] = None
     memory_limit: Annotated[
         Value, Slot(MEMORY, "Memory that the pod may use at most; negative: without limit.", roots=_POD)
+    ] = None
+    annotations: Annotated[
+        Value,
+        Slot(
+            _TEXTS,
+            "Annotations that its runtime gets of the pod beside those of the object, where it is asked to start it.",
+            roots=_POD,
+        ),
     ] = None
 
 
@@ -62,6 +73,24 @@ class ContainerGroupSlots(PolicyModel):
             maximum=1000,
         ),
     ] = None
+    environment: Annotated[
+        Value,
+        Slot(
+            _TEXTS,
+            "Environment variables that it is created with, in place of its own of the same names; one that runs keeps those it has.",
+        ),
+    ] = None
+    annotations: Annotated[
+        Value,
+        Slot(_TEXTS, "Annotations that its runtime gets of the container, where it is asked to create it."),
+    ] = None
+    unified: Annotated[
+        Value,
+        Slot(
+            _TEXTS,
+            "Files of cgroup v2 that its runtime is to write as it creates or changes the container, such as `memory.high`.",
+        ),
+    ] = None
 
 
 class ContainerHookSpec(PolicySpec):
@@ -88,7 +117,53 @@ class ContainerHookSpec(PolicySpec):
             default="batch-resources",
         ),
     ] = None
+    stages: Annotated[
+        Value,
+        Slot(
+            list_of(STRING),
+            "When the hook speaks: where runtimes are asked to start or change something, and of what is `Running`, which the agent "
+            "sees to by itself.",
+            choices=(*_STAGES, _WHILE_RUNNING),
+            roots=_POD,
+            default=[*_STAGES, _WHILE_RUNNING],
+        ),
+    ] = None
+    failure_policy: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "What becomes of a container that is to be started while this hook cannot be decided: it starts without what the hook "
+            "would say (`Ignore`), or it does not start (`Fail`), and the kubelet tries again.",
+            choices=("Ignore", "Fail"),
+            roots=_POD,
+            default="Ignore",
+        ),
+    ] = None
     pod: Given[PodGroupSlots] = None
     """What the pod as a whole gets; what no rule says is left alone."""
     container: Given[ContainerGroupSlots] = None
     """What each of its containers gets; what no rule says is left alone."""
+
+
+class RuntimeHooksSpec(PolicySpec):
+    """How the agent takes part where container runtimes start pods."""
+
+    stages: Annotated[
+        Value,
+        Slot(
+            list_of(STRING),
+            "At which of their calls runtimes ask the agent, whatever single hooks say; at the others nothing is held up.",
+            choices=_STAGES,
+            default=list(_STAGES),
+        ),
+    ] = None
+    failure_policy: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "What a runtime proxy does while the agent does not answer: it starts pods as the kubelet wants them (`Ignore`), or "
+            "none (`Fail`).",
+            choices=("Ignore", "Fail"),
+            default="Ignore",
+        ),
+    ] = None

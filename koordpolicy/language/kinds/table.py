@@ -21,7 +21,7 @@ from koordpolicy.language.kinds.devices import DeviceSharingSpec
 from koordpolicy.language.kinds.eviction import CPUEvictionSpec, MemoryEvictionSpec
 from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
 from koordpolicy.language.kinds.gangs import GangSchedulingSpec
-from koordpolicy.language.kinds.hooks import ContainerHookSpec
+from koordpolicy.language.kinds.hooks import ContainerHookSpec, RuntimeHooksSpec
 from koordpolicy.language.kinds.interference import InterferenceSpec
 from koordpolicy.language.kinds.invariants import InvariantSpec
 from koordpolicy.language.kinds.isolation import IsolationSpec
@@ -289,10 +289,17 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             Kind(
                 "ContainerHook",
                 ContainerHookSpec,
-                "What is changed in the resources of pods and containers where they are started.",
+                "What is changed in pods and containers where they are started, and of their resources while they run.",
                 frozenset({Component.AGENT}),
                 _roots("pod", "container", "node", "now"),
                 _by_name,
+            ),
+            Kind(
+                "RuntimeHooks",
+                RuntimeHooksSpec,
+                "How the agent takes part where container runtimes start pods.",
+                frozenset({Component.AGENT}),
+                _roots("node", "now"),
             ),
             Kind(
                 "Interference",

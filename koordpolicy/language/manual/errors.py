@@ -84,7 +84,14 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "HostApplicationSet": ("nothing fails at run time: it has no expressions", "-"),
         "Interference": ("the rule does not hold of the pod: nothing is done", "-"),
         "Arbitration": ("nothing is written to files that are wanted by several", "-"),
-        "ContainerHook": ("nothing is written for the pod", "-"),
+        "ContainerHook": (
+            (
+                "nothing is written for the pod while it runs; where its runtime asks before it starts something, `failurePolicy` "
+                "of the hook decides, and other hooks have their say"
+            ),
+            "-",
+        ),
+        "RuntimeHooks": ("what was told to the runtime proxy last stays", "-"),
         "SchedulingProfile": (
             (
                 "a score counts 0 for the node; `queue.order` puts the pod last, back-offs are 1 s, 10 s and 5 min; an "

@@ -220,6 +220,15 @@ _SPECS = {
             condition: has(pod.extendedContainers)
           pod:
             cpuLimit: {cel: "pod.extendedContainers.map(c, c.limit.batch.cpu).sum()"}
+          container:
+            environment: {cel: "{'WORKER': container.name, 'NODE': node.name}"}
+    """,
+    "RuntimeHooks": """
+        metadata: {name: node}
+        spec:
+          match: {nodes: {matchLabels: {pool: batch}}}
+          stages: [RunPodSandbox, CreateContainer]
+          failurePolicy: Fail
     """,
     "SchedulingProfile": """
         metadata: {name: koord-scheduler}

@@ -387,6 +387,12 @@ METRICS: Final = (
         ("writer", "outcome"),
     ),
     Metric(
+        "koordpolicy_hook_answers_total",
+        MetricKind.COUNTER,
+        "Questions of container runtimes about pods and containers, by stage and by what became of them.",
+        ("stage", "result"),
+    ),
+    Metric(
         "koordpolicy_file_conflicts_total",
         MetricKind.COUNTER,
         "Kernel files that several strategies wanted otherwise, by who decided (Arbitration).",

@@ -34,6 +34,7 @@ SILENT = {
     "lsp": "speaks JSON-RPC",
     "man": "prints a page for `man`",
     "manager": "logs, as JSON with --log-format",
+    "runtime-proxy": "logs, as JSON with --log-format",
     "scheduler": "logs, as JSON with --log-format",
     "sync": "logs, as JSON with --log-format",
 }

@@ -6,7 +6,7 @@ import pytest
 
 from koordpolicy.cli.difference import RENDERERS as DIFFERENCES
 from koordpolicy.cli.flags import repository
-from koordpolicy.cli.main import COMMANDS, parser
+from koordpolicy.cli.main import COMMANDS, module_of, parser
 from koordpolicy.cli.results import RENDERERS as RESULTS
 from koordpolicy.graph.drawing import FORMATS, Detail
 from koordpolicy.graph.proof import ProofBudget
@@ -82,4 +82,4 @@ def test_limits_of_repositories() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_does_something(name: str) -> None:
-    assert callable(import_module(f"koordpolicy.cli.{name}").run)
+    assert callable(import_module(f"koordpolicy.cli.{module_of(name)}").run)

@@ -1,0 +1,108 @@
+"""The agent as a hook server: it answers runtime proxies at a Unix socket, and announces itself in their directory."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from koordpolicy.agent.hooks.proxied import answer
+from koordpolicy.agent.hooks.scenes import HookScenes
+from koordpolicy.agent.hooks.starting import HookFailed
+from koordpolicy.cri.calls import Asked, CallFailed, Handler, Server
+from koordpolicy.cri.stages import HookStage
+from koordpolicy.cri.wire import WireError
+from koordpolicy.files import replace_file
+
+LOG: Final = logging.getLogger(__name__)
+
+ANNOUNCED: Final = "koordlet.json"
+"""As koordlet's file is called: one agent is on a node, and another one's announcement would be out of date."""
+_LOOK: Final = 1.0
+"""Seconds between looks whether policy says something else of stages and failures."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookPlaces:
+    """The agent's own socket, where it stands on the node if that is another place, and the directory of announcements."""
+
+    socket: Path
+    directory: Path
+    on_node: Path | None = None
+
+
+class HookServing:
+    """Answers and announces, as long as `run` runs."""
+
+    def __init__(
+        self, scenes: HookScenes, places: HookPlaces, count: Callable[[HookStage, str], None]
+    ) -> None:
+        self._scenes = scenes
+        self._places = places
+        self._count = count
+        self._announced = b""
+        self._told: set[str] = set()
+
+    async def run(self) -> None:
+        """Serve until cancelled. Raises OSError where it cannot listen."""
+        server = Server(self._places.socket, self._handlers())
+        await server.start()
+        LOG.info("hooks are answered at %s", self._places.socket)
+        try:
+            while True:
+                self.announce()
+                await asyncio.sleep(_LOOK)
+        finally:
+            await server.stop()
+
+    def announce(self) -> None:
+        """Bring the announcement up to date, where it says something else. What cannot be written is told of, and tried again."""
+        said = self._scenes.announced()
+        if said is None:
+            return  # not decided yet, or not now: what was announced stays
+        data = json.dumps(
+            {
+                "remote-endpoint": str(self._places.on_node or self._places.socket),
+                "failure-policy": said.failure_policy,
+                "runtime-hooks": said.stages,
+            },
+            indent=2,
+        ).encode()
+        file = self._places.directory / ANNOUNCED
+        if data == self._announced and file.exists():
+            return
+        try:
+            self._places.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+            replace_file(file, data, 0o644)
+        except OSError as error:
+            self._tell(f"hooks cannot be announced in {file}: {error.strerror}")
+            return
+        self._announced = data
+        LOG.info("runtime proxies ask at %s", ", ".join(said.stages) or "no stage")
+
+    def _handlers(self) -> Mapping[str, Handler]:
+        return {stage.method: self._handler(stage) for stage in HookStage}
+
+    def _handler(self, stage: HookStage) -> Handler:
+        async def handle(asked: Asked) -> bytes:
+            try:
+                made, notes = answer(self._scenes.scene(), self._scenes.pod, stage, asked.request)
+            except HookFailed as failure:
+                self._count(stage, "failed")
+                raise CallFailed("FAILED_PRECONDITION", str(failure)) from None
+            except WireError as error:
+                self._count(stage, "unreadable")
+                raise CallFailed("INVALID_ARGUMENT", f"{stage}: {error}") from None
+            self._count(stage, "passed over" if notes else "answered")
+            for note in notes:
+                self._tell(note)
+            return made
+
+        return handle
+
+    def _tell(self, words: str) -> None:
+        if words not in self._told and len(self._told) < 1000:
+            self._told.add(words)
+            LOG.warning("%s", words)

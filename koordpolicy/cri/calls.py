@@ -1,0 +1,178 @@
+"""gRPC over Unix sockets with messages as bytes: calls, handlers, and the way on for every call that nobody handles.
+
+The one door to grpcio. Messages are never decoded here, so that whatever a newer kubelet and runtime say to each other passes unseen.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import grpc
+import grpc.aio
+
+Metadata: TypeAlias = Sequence[tuple[str, str | bytes]]
+
+_OPTIONS: Final = (
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_metadata_size", 1 << 20),
+)
+_CLIENT: Final = (
+    *_OPTIONS,
+    ("grpc.default_authority", "localhost"),  # Go's servers refuse the path of a socket as one
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.enable_retries", 0),
+)
+_SERVER: Final = (*_OPTIONS, ("grpc.so_reuseport", 0))
+_OWN: Final = frozenset({"user-agent", "content-type", "te", "grpc-encoding", "grpc-accept-encoding", "grpc-timeout"})  # fmt: skip
+"""What gRPC says for itself on every connection."""
+_GRACE: Final = 2.0
+"""Seconds that calls may take to end once the server is told to."""
+
+
+class CallFailed(Exception):
+    """A call that was answered by an error, or not at all. `code` is gRPC's name for it, such as `UNAVAILABLE`."""
+
+    def __init__(self, code: str, details: str, trailing: Metadata = ()) -> None:
+        super().__init__(f"{code}: {details}")
+        self.code = code
+        self.details = details
+        self.trailing = trailing
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether nobody was there to answer."""
+        return self.code == "UNAVAILABLE"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call as it came: its request, who asks with which metadata, and the seconds that are left for it."""
+
+    request: bytes
+    metadata: Metadata = ()
+    seconds: float | None = None
+
+
+Handler: TypeAlias = Callable[[Asked], Awaitable[bytes]]
+"""Answers one call. Raises `CallFailed`, which the caller gets as it stands."""
+
+
+class Channel:
+    """A client of the server at a Unix socket, which may come later, or again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._channel = grpc.aio.insecure_channel(f"unix:{path}", options=_CLIENT)
+
+    async def call(self, method: str, asked: Asked) -> bytes:
+        """The answer to a call. Raises `CallFailed`."""
+        try:
+            answer: bytes = await self._channel.unary_unary(method)(
+                asked.request, timeout=asked.seconds, metadata=_handed_on(asked.metadata)
+            )
+        except grpc.aio.AioRpcError as error:
+            raise _failed(error) from None
+        return answer
+
+    def stream(self, method: str, requests: Any, asked: Asked) -> Any:
+        """A call of any sort, as it is made: an iterator of answers."""
+        return self._channel.stream_stream(method)(
+            requests, timeout=asked.seconds, metadata=_handed_on(asked.metadata)
+        )
+
+    async def close(self) -> None:
+        """Give the connection up."""
+        await self._channel.close()
+
+
+class Server:
+    """A server at a Unix socket: handlers by method, and a channel that everything else goes on to, if any."""
+
+    def __init__(self, path: Path, handlers: Mapping[str, Handler], onward: Channel | None = None) -> None:
+        self.path = path
+        self._server = grpc.aio.server(options=_SERVER)
+        self._server.add_generic_rpc_handlers((_Methods(handlers, onward),))
+
+    async def start(self, mode: int = 0o660) -> None:
+        """Listen. A socket that a killed process left is taken away. Raises OSError."""
+        self.path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            self.path.unlink()
+        try:
+            self._server.add_insecure_port(f"unix:{self.path}")
+        except RuntimeError as error:
+            raise OSError(f"cannot listen there: {error}") from None
+        await self._server.start()
+        self.path.chmod(mode)
+
+    async def stop(self) -> None:
+        """End, once calls that are under way have, or after two seconds."""
+        await self._server.stop(_GRACE)
+        with suppress(FileNotFoundError):
+            self.path.unlink()
+
+
+class _Methods(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpcio has no types of its own
+    def __init__(self, handlers: Mapping[str, Handler], onward: Channel | None) -> None:
+        self._handlers = {
+            method: grpc.unary_unary_rpc_method_handler(_answering(handler))
+            for method, handler in handlers.items()
+        }
+        self._onward = onward
+
+    def service(self, details: Any) -> Any:
+        found = self._handlers.get(details.method)
+        if found is not None or self._onward is None:
+            return found
+        return grpc.stream_stream_rpc_method_handler(_passing(details.method, self._onward))
+
+
+def _answering(handler: Handler) -> Callable[[bytes, Any], Awaitable[bytes]]:
+    async def answer(request: bytes, context: Any) -> bytes:
+        try:
+            return await handler(_asked(request, context))
+        except CallFailed as failure:
+            await _abort(context, failure)
+            raise  # the line above does
+
+    return answer
+
+
+def _passing(method: str, onward: Channel) -> Callable[[Any, Any], AsyncIterator[bytes]]:
+    """Hands a call on, and its answers back, whatever sort it is."""
+
+    async def answers(requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
+        call = onward.stream(method, requests, _asked(b"", context))
+        try:
+            if first := _handed_on(await call.initial_metadata()):
+                await context.send_initial_metadata(first)
+            async for answer in call:
+                yield answer
+            context.set_trailing_metadata(_handed_on(await call.trailing_metadata()))
+        except grpc.aio.AioRpcError as error:
+            await _abort(context, _failed(error))
+        finally:
+            call.cancel()
+
+    return answers
+
+
+def _asked(request: bytes, context: Any) -> Asked:
+    return Asked(request, tuple(context.invocation_metadata() or ()), context.time_remaining())
+
+
+async def _abort(context: Any, failure: CallFailed) -> None:
+    await context.abort(grpc.StatusCode[failure.code], failure.details, _handed_on(failure.trailing))
+
+
+def _failed(error: grpc.aio.AioRpcError) -> CallFailed:
+    return CallFailed(error.code().name, error.details() or "", tuple(error.trailing_metadata() or ()))
+
+
+def _handed_on(metadata: Any) -> tuple[tuple[str, str | bytes], ...]:
+    return tuple((key, value) for key, value in metadata or () if key.lower() not in _OWN)

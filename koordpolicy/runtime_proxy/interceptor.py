@@ -1,0 +1,243 @@
+"""The calls of CRI that hooks take part in: asked before, merged, handed on, remembered, asked again afterwards."""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from koordpolicy.cri.calls import Asked, CallFailed, Channel, Handler
+from koordpolicy.cri.shapes import (
+    CREATE_CONTAINER,
+    IDENTITY,
+    POD_HOOK_REQUEST,
+    RUN_POD_SANDBOX,
+    UPDATE_RESOURCES,
+)
+from koordpolicy.cri.stages import HookStage
+from koordpolicy.cri.wire import Message, WireError
+from koordpolicy.runtime_proxy.hook_servers import HookRefused, HookServers
+from koordpolicy.runtime_proxy.merging import (
+    environment_of,
+    merge_container,
+    merge_pod,
+    merge_update,
+    put_container,
+    put_pod,
+    put_update,
+)
+from koordpolicy.runtime_proxy.records import ContainerRecord, PodRecord, Records, container_request
+
+LOG: Final = logging.getLogger(__name__)
+
+RUNTIME_SERVICE: Final = "/runtime.v1.RuntimeService/"
+_LISTED_WITHIN: Final = 10.0
+"""Seconds for what is running when the proxy begins."""
+
+
+class Interceptor:
+    """Stands in the way of seven calls; `skips` says by a pod's labels that hooks are not asked about it."""
+
+    def __init__(
+        self,
+        runtime: Channel,
+        servers: HookServers,
+        skips: Callable[[Mapping[str, str]], bool],
+    ) -> None:
+        self._runtime = runtime
+        self._servers = servers
+        self._skips = skips
+        self.records = Records()
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """What answers which call. RemoveContainer changes nothing, and what it removes is forgotten."""
+        return {
+            RUNTIME_SERVICE + name: handler
+            for name, handler in (
+                ("RunPodSandbox", self._run_pod),
+                ("StopPodSandbox", self._stop_pod),
+                ("CreateContainer", self._create),
+                ("StartContainer", self._start),
+                ("UpdateContainerResources", self._update),
+                ("StopContainer", self._stop),
+                ("RemoveContainer", self._remove),
+            )
+        }
+
+    async def take_over(self) -> None:
+        """Remember what runs already. A runtime that cannot say it is told of, and nothing is remembered."""
+        try:
+            pods = await self._list("ListPodSandbox")
+            containers = await self._list("ListContainers")
+            lost = self.records.take_over(pods, containers)
+        except (CallFailed, WireError) as error:
+            LOG.warning("what runs already is not known, hooks are not asked about it: %s", error)
+            return
+        for identity in lost:
+            LOG.error(
+                "container %s is of no pod that the runtime lists: hooks are not asked about it", identity
+            )
+        LOG.info(
+            "%d pods and %d containers run already", len(self.records.pods), len(self.records.containers)
+        )
+
+    async def _list(self, what: str) -> bytes:
+        return await self._runtime.call(RUNTIME_SERVICE + what, Asked(b"", seconds=_LISTED_WITHIN))
+
+    # --- pods -------------------------------------------------------------------------------------
+
+    async def _run_pod(self, asked: Asked) -> bytes:
+        try:
+            request = Message(RUN_POD_SANDBOX, asked.request)
+            config = request.message("config")
+            record = _pod_record(request, config)
+            if await self._ask(HookStage.PRE_RUN_POD, record, asked):
+                put_pod(config, record)
+                request.put_message("config", config)
+                asked = _with(asked, request)
+        except WireError as error:
+            return await self._unread("RunPodSandbox", asked, error)
+        answer = await self._on("RunPodSandbox", asked)
+        if identity := _identity(answer):
+            self.records.pods[identity] = record
+        return answer
+
+    async def _stop_pod(self, asked: Asked) -> bytes:
+        identity = _identity(asked.request)
+        record = self.records.pods.get(identity)
+        try:
+            return await self._on("StopPodSandbox", asked)
+        finally:
+            if record is not None:
+                await self._tell(HookStage.POST_STOP_POD, record, asked)
+                self.records.pods.pop(identity, None)
+
+    # --- containers -------------------------------------------------------------------------------
+
+    async def _create(self, asked: Asked) -> bytes:
+        try:
+            request = Message(CREATE_CONTAINER, asked.request)
+            pod = self.records.pods.get(request.text("pod_sandbox_id"))
+            if pod is None:
+                return await self._on("CreateContainer", asked)
+            record = _container_record(request.message("config"), pod)
+            if await self._ask(HookStage.PRE_CREATE, record, asked):
+                put_container(request, record)
+                asked = _with(asked, request)
+        except WireError as error:
+            return await self._unread("CreateContainer", asked, error)
+        answer = await self._on("CreateContainer", asked)
+        if identity := _identity(answer):
+            metadata = record.asked.message("container_meta")
+            metadata.put_text("id", identity)
+            record.asked.put_message("container_meta", metadata)
+            self.records.containers[identity] = record
+        return answer
+
+    async def _start(self, asked: Asked) -> bytes:
+        record = self.records.containers.get(_identity(asked.request))
+        if record is not None:
+            await self._ask(HookStage.PRE_START, record, asked)
+        try:
+            return await self._on("StartContainer", asked)
+        finally:
+            if record is not None:
+                await self._tell(HookStage.POST_START, record, asked)
+
+    async def _update(self, asked: Asked) -> bytes:
+        try:
+            request = Message(UPDATE_RESOURCES, asked.request)
+            record = self.records.containers.get(request.text("container_id"))
+            if record is not None:
+                merge_update(record, request.message("linux"))
+                if await self._ask(HookStage.PRE_UPDATE, record, asked) and record.has_resources:
+                    put_update(request, record)
+                    asked = _with(asked, request)
+        except WireError as error:
+            return await self._unread("UpdateContainerResources", asked, error)
+        return await self._on("UpdateContainerResources", asked)
+
+    async def _stop(self, asked: Asked) -> bytes:
+        identity = _identity(asked.request)
+        record = self.records.containers.get(identity)
+        try:
+            return await self._on("StopContainer", asked)
+        finally:
+            if record is not None:
+                await self._tell(HookStage.POST_STOP, record, asked)
+                self.records.containers.pop(identity, None)
+
+    async def _remove(self, asked: Asked) -> bytes:
+        answer = await self._on("RemoveContainer", asked)
+        self.records.containers.pop(_identity(asked.request), None)
+        return answer
+
+    # --- hooks ------------------------------------------------------------------------------------
+
+    async def _ask(self, stage: HookStage, record: PodRecord | ContainerRecord, asked: Asked) -> bool:
+        """Ask a hook before a call, and take its answer over; whether there was one. Raises `CallFailed` where it has to be heeded."""
+        pod = record if isinstance(record, PodRecord) else record.pod
+        if self._skips(pod.labels):
+            return False
+        try:
+            answer = await self._servers.ask(stage, record.asked.encoded(), asked.seconds)
+        except HookRefused as refusal:
+            raise CallFailed("UNKNOWN", str(refusal)) from None
+        if answer is None:
+            return False
+        try:
+            if isinstance(record, PodRecord):
+                merge_pod(record, answer)
+            else:
+                merge_container(record, answer)
+        except WireError as error:
+            LOG.warning("the answer to %s is no message, the request stays as it was: %s", stage, error)
+            return False
+        return True
+
+    async def _tell(self, stage: HookStage, record: PodRecord | ContainerRecord, asked: Asked) -> None:
+        """Ask a hook afterwards: nothing follows from what it says, or that it says nothing."""
+        pod = record if isinstance(record, PodRecord) else record.pod
+        if self._skips(pod.labels):
+            return
+        try:
+            await self._servers.ask(stage, record.asked.encoded(), asked.seconds)
+        except HookRefused as refusal:
+            LOG.warning("%s: %s", stage, refusal)
+
+    async def _on(self, call: str, asked: Asked) -> bytes:
+        return await self._runtime.call(RUNTIME_SERVICE + call, asked)
+
+    async def _unread(self, call: str, asked: Asked, error: WireError) -> bytes:
+        """What is no message to us is the runtime's to refuse."""
+        LOG.warning("%s is handed on without hooks, as it is no message: %s", call, error)
+        return await self._on(call, asked)
+
+
+def _pod_record(request: Message, config: Message) -> PodRecord:
+    made = Message(POD_HOOK_REQUEST)
+    made.put_message("pod_meta", config.message("metadata"))
+    made.put_text("runtime_handler", request.text("runtime_handler"))
+    made.put_texts("labels", config.texts("labels"))
+    made.put_texts("annotations", config.texts("annotations"))
+    made.put_text("cgroup_parent", config.message("linux").text("cgroup_parent"))
+    return PodRecord(made)
+
+
+def _container_record(config: Message, pod: PodRecord) -> ContainerRecord:
+    made = container_request(pod, config.message("metadata"), config.texts("annotations"))
+    linux = config.message("linux")
+    if has := linux.has("resources"):
+        made.put_message("container_resources", linux.message("resources"))
+    made.put_texts("container_envs", environment_of(config))
+    return ContainerRecord(pod, made, has)
+
+
+def _with(asked: Asked, request: Message) -> Asked:
+    return Asked(request.encoded(), asked.metadata, asked.seconds)
+
+
+def _identity(data: bytes) -> str:
+    """The ID that stands first in a message; empty where it is none."""
+    try:
+        return Message(IDENTITY, data).text("id")
+    except WireError:
+        return ""

@@ -1,0 +1,337 @@
+"""The proxy between a kubelet and a runtime over real gRPC: what passes, what hooks change, what holds when they are away."""
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from koordpolicy.cri.calls import Asked, CallFailed, Channel, Server
+from koordpolicy.cri.shapes import (
+    CONTAINER_HOOK_ANSWER,
+    CONTAINER_HOOK_REQUEST,
+    CREATE_CONTAINER,
+    POD_HOOK_ANSWER,
+    POD_HOOK_REQUEST,
+    RESOURCES,
+    RUN_POD_SANDBOX,
+    UPDATE_RESOURCES,
+)
+from koordpolicy.cri.stages import HookStage
+from koordpolicy.cri.wire import Message
+from koordpolicy.runtime_proxy.hook_servers import HookServers, read_hook_server
+from tests.unit.runtime_proxy.runtimes import Noting, Place, identity, listed, proxied
+
+UNKNOWN = bytes.fromhex("a20603616263")
+"""Field 100, which no shape knows."""
+
+
+def run(folder: Path, work: Callable[[Place], Awaitable[None]], **options: object) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(30), proxied(folder, **options) as place:  # type: ignore[arg-type]  # a test's own
+            await work(place)
+
+    asyncio.run(main())
+
+
+def pod_request(**labels: str) -> bytes:
+    request = Message(RUN_POD_SANDBOX, UNKNOWN)
+    config = request.message("config")
+    metadata = config.message("metadata")
+    metadata.put_text("name", "web")
+    metadata.put_text("uid", "u1")
+    config.put_message("metadata", metadata)
+    config.put_texts("labels", labels)
+    linux = config.message("linux")
+    linux.put_text("cgroup_parent", "/kubepods/besteffort/podu1")
+    config.put_message("linux", linux)
+    request.put_message("config", config)
+    return request.encoded()
+
+
+def container_request(sandbox: str = "sandbox", **numbers: int) -> bytes:
+    request = Message(CREATE_CONTAINER, UNKNOWN)
+    request.put_text("pod_sandbox_id", sandbox)
+    config = request.message("config")
+    metadata = config.message("metadata")
+    metadata.put_text("name", "main")
+    config.put_message("metadata", metadata)
+    shape = config.shape["envs"].shape or {}
+    env = Message(shape)
+    env.put_text("key", "A")
+    env.put_text("value", "1")
+    config.put_messages("envs", [env])
+    linux = config.message("linux")
+    linux.put_message("resources", resources("", **(numbers or {"cpu_shares": 2})))
+    config.put_message("linux", linux)
+    request.put_message("config", config)
+    return request.encoded()
+
+
+def resources(cpus: str = "", **numbers: int) -> Message:
+    made = Message(RESOURCES)
+    for name, value in numbers.items():
+        made.put_integer(name, value)
+    made.put_text("cpuset_cpus", cpus)
+    return made
+
+
+def resources_answer(environment: dict[str, str] | None = None, cpus: str = "", **numbers: int) -> bytes:
+    answer = Message(CONTAINER_HOOK_ANSWER)
+    answer.put_message("container_resources", resources(cpus, **numbers))
+    answer.put_texts("container_envs", environment or {})
+    return answer.encoded()
+
+
+def created(request: bytes) -> Message:
+    return Message(CREATE_CONTAINER, request).message("config").message("linux").message("resources")
+
+
+def test_calls_without_hooks_pass_byte_for_byte(tmp_path: Path) -> None:
+    async def work(place: Place) -> None:
+        place.runtime.answers["Status"] = UNKNOWN * 1000
+        assert await place.call("Status", UNKNOWN) == UNKNOWN * 1000
+        requests = {
+            "RunPodSandbox": pod_request(),
+            "CreateContainer": container_request(),
+            "StartContainer": identity("container") + UNKNOWN,
+            "StopContainer": identity("container") + UNKNOWN,
+            "RemoveContainer": identity("container"),
+            "StopPodSandbox": identity("sandbox") + UNKNOWN,
+        }
+        for name, request in requests.items():
+            await place.call(name, request)
+        assert place.runtime.heard[1:] == list(requests.items())
+        large = (
+            b"\xa2\x06" + b"\x80\x80\x80\x04" + b"x" * (1 << 23)
+        )  # twice what gRPC takes without being told
+        place.runtime.answers["ListContainers"] = large
+        assert await place.call("ListContainers", large) == large
+
+    run(tmp_path, work)
+
+
+def test_errors_and_metadata_pass_as_they_are(tmp_path: Path) -> None:
+    async def work(place: Place) -> None:
+        details = ("grpc-status-details-bin", b"\x08\x05\x12\x02no")
+        place.runtime.answers["Status"] = CallFailed("NOT_FOUND", "no such thing", (details,))
+        place.runtime.answers["StopContainer"] = CallFailed("ABORTED", "later", (details,))
+        for name, code in (("Status", "NOT_FOUND"), ("StopContainer", "ABORTED")):
+            with pytest.raises(CallFailed) as failed:
+                await place.kubelet.call(
+                    f"/runtime.v1.RuntimeService/{name}", Asked(b"", (("trace-id", "7"),), 10)
+                )
+            assert failed.value.code == code
+            assert details in failed.value.trailing
+            assert ("trace-id", "7") in place.runtime.metadata[-1]
+        with pytest.raises(CallFailed) as failed:
+            await place.call("OfATimeToCome")
+        assert failed.value.code == "UNIMPLEMENTED"  # the runtime says so, not the proxy
+
+    run(tmp_path, work)
+
+
+def test_calls_of_any_sort_pass(tmp_path: Path) -> None:
+    async def work(place: Place) -> None:
+        place.runtime.answers["Version"] = b"\x0a\x01v"
+        # A channel may be a server's onward one, so that two proxies stand one behind the other.
+        second, client = (
+            Server(tmp_path / "second.sock", {}, place.kubelet),
+            Channel(tmp_path / "second.sock"),
+        )
+        await second.start()
+        call = client.stream("/runtime.v1.RuntimeService/Version", _one(b""), Asked(b"", seconds=10))
+        assert [answer async for answer in call] == [b"\x0a\x01v"]
+        await client.close()
+        await second.stop()
+
+    run(tmp_path, work)
+
+
+async def _one(data: bytes):  # type: ignore[no-untyped-def]
+    yield data
+
+
+def test_a_hook_changes_a_pod(tmp_path: Path) -> None:
+    async def work(place: Place) -> None:
+        place.announce("koordlet", [HookStage.PRE_RUN_POD])
+        async with place.hook_server("koordlet") as hooks:
+            answer = Message(POD_HOOK_ANSWER)
+            answer.put_texts("annotations", {"new": "1"})
+            answer.put_text("cgroup_parent", "/elsewhere")
+            answer.put_message("resources", resources(cpu_shares=7))  # which CRI cannot be told
+            hooks.answers[HookStage.PRE_RUN_POD] = answer.encoded()
+            await place.call("RunPodSandbox", pod_request(app="web"))
+        ((_, asked),) = hooks.heard
+        question = Message(POD_HOOK_REQUEST, asked)
+        assert question.texts("labels") == {"app": "web"}
+        assert question.text("cgroup_parent") == "/kubepods/besteffort/podu1"
+        ((_, sent),) = place.runtime.heard
+        config = Message(RUN_POD_SANDBOX, sent).message("config")
+        assert sent.startswith(UNKNOWN)
+        assert config.texts("annotations") == {"new": "1"}
+        assert config.message("linux").text("cgroup_parent") == "/elsewhere"
+        assert config.message("metadata").text("uid") == "u1"
+
+    run(tmp_path, work)
+
+
+def test_a_hook_changes_a_container_and_what_is_asked_of_it_later(tmp_path: Path) -> None:
+    async def work(place: Place) -> None:
+        place.announce("koordlet", [HookStage.PRE_CREATE, HookStage.PRE_UPDATE, HookStage.POST_STOP])
+        async with place.hook_server("koordlet") as hooks:
+            hooks.answers[HookStage.PRE_CREATE] = resources_answer(
+                {"B": "2", "A": "3"}, "0-1", cpu_shares=512, cpu_quota=50_000, oom_score_adj=900
+            )
+            await place.call("RunPodSandbox", pod_request())
+            await place.call(
+                "CreateContainer", container_request(cpu_shares=2, memory_limit_in_bytes=1 << 30)
+            )
+            sent = place.runtime.heard[-1][1]
+            there = created(sent)
+            assert sent.startswith(UNKNOWN)
+            assert (there.integer("cpu_shares"), there.integer("cpu_quota")) == (512, 50_000)
+            assert (there.text("cpuset_cpus"), there.integer("oom_score_adj")) == ("0-1", 900)
+            assert there.integer("memory_limit_in_bytes") == 1 << 30
+            config = Message(CREATE_CONTAINER, sent).message("config")
+            assert [(one.text("key"), one.text("value")) for one in config.messages("envs")] == [
+                ("A", "3"),
+                ("B", "2"),
+            ]
+            hooks.answers[HookStage.PRE_UPDATE] = resources_answer(cpus="2", cpu_quota=-1)
+            update = Message(UPDATE_RESOURCES, UNKNOWN)
+            update.put_text("container_id", "container")
+            update.put_message("linux", resources(cpu_shares=1024))
+            await place.call("UpdateContainerResources", update.encoded())
+            asked = Message(CONTAINER_HOOK_REQUEST, hooks.heard[-1][1])
+            assert asked.message("container_meta").text("id") == "container"
+            assert asked.message("container_resources").integer("cpu_shares") == 1024
+            linux = Message(UPDATE_RESOURCES, place.runtime.heard[-1][1]).message("linux")
+            assert (linux.integer("cpu_shares"), linux.integer("cpu_quota")) == (1024, -1)
+            assert (linux.text("cpuset_cpus"), linux.integer("memory_limit_in_bytes")) == ("2", 1 << 30)
+            await place.call("StopContainer", identity("container"))
+            assert hooks.heard[-1][0] == HookStage.POST_STOP
+            assert place.interceptor.records.containers == {}
+
+    run(tmp_path, work)
+
+
+@pytest.mark.parametrize(("policy", "starts"), [("Ignore", True), ("", True), ("Fail", False)])
+@pytest.mark.parametrize("away", ["no socket", "an error", "too slow"])
+def test_while_a_hook_server_is_away_its_failure_policy_holds(
+    tmp_path: Path, policy: str, starts: bool, away: str
+) -> None:
+    async def work(place: Place) -> None:
+        place.announce("koordlet", [HookStage.PRE_RUN_POD, HookStage.POST_STOP_POD], policy)
+        server = None
+        if away != "no socket":
+
+            async def handle(_: Asked) -> bytes:
+                if away == "too slow":
+                    await asyncio.sleep(5)
+                raise CallFailed("INTERNAL", "does not know")
+
+            server = Server(
+                tmp_path / "koordlet.sock",
+                {one.method: handle for one in (HookStage.PRE_RUN_POD, HookStage.POST_STOP_POD)},
+            )
+            await server.start()
+        if starts:
+            await place.call("RunPodSandbox", pod_request())
+        else:
+            with pytest.raises(CallFailed, match="hook server err: koordlet"):
+                await place.call("RunPodSandbox", pod_request())
+        await place.call("StopPodSandbox", identity("sandbox"))  # nothing keeps a pod from ending
+        called = [name for name, _ in place.runtime.heard]
+        assert called == (["RunPodSandbox"] if starts else []) + ["StopPodSandbox"]
+        if server is not None:
+            await server.stop()
+
+    run(tmp_path, work, hook_seconds=0.3)
+
+
+def test_the_next_server_is_asked_where_one_is_not_there(tmp_path: Path) -> None:
+    async def work(place: Place) -> None:
+        place.announce("1-gone", [HookStage.PRE_RUN_POD], "Fail")
+        place.announce("2-there", [HookStage.PRE_CREATE, HookStage.PRE_RUN_POD])
+        place.announce("3-late", [HookStage.PRE_RUN_POD])
+        async with place.hook_server("2-there") as there, place.hook_server("3-late") as late:
+            await place.call("RunPodSandbox", pod_request())
+            assert [name for name, _ in there.heard] == [HookStage.PRE_RUN_POD]
+            assert late.heard == []
+
+    run(tmp_path, work)
+
+
+def test_pods_with_the_label_are_left_alone(tmp_path: Path) -> None:
+    async def work(place: Place) -> None:
+        place.announce("koordlet", list(HookStage), "Fail")
+        await place.call("RunPodSandbox", pod_request(skip="true"))
+        await place.call("CreateContainer", container_request())
+        await place.call("StartContainer", identity("container"))
+        assert [name for name, _ in place.runtime.heard] == [
+            "RunPodSandbox",
+            "CreateContainer",
+            "StartContainer",
+        ]
+
+    run(tmp_path, work)
+
+
+def test_what_runs_when_the_proxy_begins_is_known(tmp_path: Path) -> None:
+    async def work(place: Place) -> None:
+        place.announce("koordlet", [HookStage.PRE_CREATE])
+        async with place.hook_server("koordlet") as hooks:
+            await place.call("CreateContainer", container_request("old"))
+            await place.call("CreateContainer", container_request("of nobody"))
+            assert len(hooks.heard) == 1
+            assert len(place.runtime.heard) == 2
+
+    run(tmp_path, work, runtime=Noting(answers={"ListPodSandbox": listed("old")}))
+
+
+def test_a_request_or_answer_that_is_no_message_stops_nothing(tmp_path: Path) -> None:
+    async def work(place: Place) -> None:
+        place.announce("koordlet", [HookStage.PRE_RUN_POD])
+        async with place.hook_server("koordlet") as hooks:
+            hooks.answers[HookStage.PRE_RUN_POD] = b"\xff"
+            await place.call("RunPodSandbox", b"\xff")
+            await place.call("RunPodSandbox", pod_request())
+            assert [sent for _, sent in place.runtime.heard] == [b"\xff", pod_request()]
+
+    run(tmp_path, work)
+
+
+# --- announcements ------------------------------------------------------------------------------------
+
+
+def test_announcements_come_change_and_go(tmp_path: Path) -> None:
+    servers, file = HookServers(tmp_path, 1), tmp_path / "a.json"
+    assert servers.known() == []
+    file.write_text(
+        json.dumps({"remote-endpoint": "unix:///run/a.sock", "runtime-hooks": ["PreRunPodSandbox"]})
+    )
+    (tmp_path / "b.txt").write_text("{}")
+    (first,) = servers.known()
+    assert (first.endpoint, first.stages, first.fails) == (Path("/run/a.sock"), ("PreRunPodSandbox",), False)
+    with file.open("w") as same:
+        same.write("{ broken")
+    os.utime(file, ns=(1, 1))
+    assert servers.known() == [first]  # changed in place: what it said before holds
+    file.unlink()
+    file.with_suffix(".new").write_text("{ broken as well")
+    file.with_suffix(".new").rename(file)
+    assert servers.known() in ([], [first])  # another file, unless it got the number of the last
+    file.unlink()
+    assert servers.known() == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["[]", "{}", '{"remote-endpoint": 1}', '{"remote-endpoint": "/a", "runtime-hooks": "PreStart"}', "nope"],
+)
+def test_what_announces_nothing_is_told_of(said: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        read_hook_server("a.json", said.encode())
