@@ -83,7 +83,7 @@ class Publishing(PolicyModel):
         Value,
         Slot(
             PERCENT,
-            "Relative change that must be exceeded for an amount to be written; a smaller one, by policy too, waits for `atLeastEvery`.",
+            "Relative change that must be exceeded for an amount to be written; a smaller one waits for `atLeastEvery`, or for a revision that changes an Overcommit.",
             roots=_NODE,
         ),
     ] = None

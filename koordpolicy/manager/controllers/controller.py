@@ -16,6 +16,7 @@ from koordpolicy.kube.resources import Resource
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers import amplification, device_resources, node_reservation
+from koordpolicy.manager.controllers.formula_versions import FormulaVersions
 from koordpolicy.manager.controllers.node_change import NodeChange, NodePolicy, differing, together
 from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, calculate, reads_cluster
@@ -52,6 +53,8 @@ class Reconciliation:
     plan: NodePlan
     changes: Mapping[str, NodeChange] = field(default_factory=dict)
     """What kinds want of the node beside that."""
+    formulas: int = 0
+    """By which formulas, see `FormulaVersions`."""
 
     @property
     def turns_in(self) -> float | None:
@@ -109,7 +112,7 @@ class OvercommitController:
     """Decides for each node, from the cluster's objects, by the graph that `policies` gives for it.
 
     `now` is nanoseconds since 1970, `clock` nanoseconds of a clock that nobody sets, None for `now`. `heard` and `told` are told of every decision. It remembers when it settled a node
-    last: a new process settles each once. How nodes count, abnormal or well, stands in their annotations as well: who leads
+    last, and by which formulas: a new process settles each once, and so do policies that say something else. How nodes count, abnormal or well, stands in their annotations as well: who leads
     anew goes by these, and lets what speaks for another state begin anew, so that no abnormal node is well too early.
     """
 
@@ -120,7 +123,9 @@ class OvercommitController:
     told: Told = _untold
     clock: Callable[[], int] | None = None
     _standing: dict[str, dict[str, Standing]] = field(default_factory=dict)
-    _settled: dict[str, int] = field(default_factory=dict)
+    _settled: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """When each node was settled, and by which of `_formulas`."""
+    _formulas: FormulaVersions = field(default_factory=FormulaVersions)
     _written: dict[str, str] = field(default_factory=dict)
     _writing: dict[str, set[str]] = field(default_factory=dict)
     """Versions of nodes heard of while a write was under way."""
@@ -138,8 +143,10 @@ class OvercommitController:
         calculations = self._calculations(graph, sight, record, now, cluster)
         self.heard(graph, record, calculations)
         topology = self.objects.state.zones[name].raw if sight.zones else None
-        settled = self._settled.get(name)
-        plan = plan_node(graph, sight.node, record, calculations, topology, settled, now, cluster)
+        settled, version = self._settled.get(name), self._formulas.of(graph)
+        # However little changes by a commit, whoever made it is to see it.
+        written = None if settled is None or settled[1] != version else settled[0]
+        plan = plan_node(graph, sight.node, record, calculations, topology, written, now, cluster)
         changes = {
             kind: _change(policy, graph, sight, record, now)
             for kind, policy in NODE_POLICIES.items()
@@ -148,7 +155,7 @@ class OvercommitController:
         self.told(graph, name, changes)
         abnormal = ",".join(sorted(self.abnormal(name)))
         marked = NodeChange(differing(sight.node.annotations, {ABNORMAL: abnormal or None}))
-        return Reconciliation(name, calculations, plan, {**changes, KIND: marked})
+        return Reconciliation(name, calculations, plan, {**changes, KIND: marked}, version)
 
     def _calculations(
         self, graph: RuleGraph, sight: NodeSight, record: Record, now: int, cluster: Record
@@ -182,7 +189,7 @@ class OvercommitController:
     def done(self, decided: Reconciliation) -> None:
         """Note that the writes of a decision were carried out."""
         if decided.plan.settles:
-            self._settled[decided.node] = self.now()
+            self._settled[decided.node] = self.now(), decided.formulas
 
     def is_own(self, name: str, version: str) -> bool:
         """Whether a version of a node is what we made of it by amounts alone, so that there is nothing to look at.

@@ -124,6 +124,24 @@ def test_small_changes_wait(system: str, after: int, offered: str) -> None:
     assert small.offered()["batch-cpu"] == offered
 
 
+def test_a_commit_that_changes_a_formula_is_written_however_little_it_changes() -> None:
+    small = cluster()
+    small.reconcile()
+    small.report(system="11")
+    small.reconcile()
+    assert small.offered()["batch-cpu"] == "50k", "a node that uses a little more waits"
+    other = document("ColocationProfile", "other", {"match": {"pods": {"matchLabels": {"a": "b"}}}, "qosClass": "LS"})
+    small.graph = graph(document("Overcommit", "o", BATCH), other)
+    small.reconcile()
+    assert small.offered()["batch-cpu"] == "50k", "a commit that speaks of something else changes nothing"
+    small.graph = graph(document("Overcommit", "o", {**BATCH, "parameters": {"cpuReclaim": "59%"}}))
+    small.reconcile()
+    assert small.offered()["batch-cpu"] == "48k"  # 100 - 41 - 11
+    small.report(system="12")
+    small.reconcile()
+    assert small.offered()["batch-cpu"] == "48k", "and then a little more waits again"
+
+
 def test_rounds_that_change_nothing_do_not_put_off_the_refresh() -> None:
     small = cluster()
     small.reconcile()
