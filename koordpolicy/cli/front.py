@@ -6,6 +6,8 @@ import signal
 import socket
 import ssl
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -16,6 +18,7 @@ from koordpolicy.cli.tls import certificate_pair
 from koordpolicy.model.time import NANOSECONDS, parse_duration
 from koordpolicy.runtime.front.server import Front
 from koordpolicy.runtime.front.settings import FrontSettings
+from koordpolicy.runtime.front.telling import Telling
 from koordpolicy.runtime.listening import listen
 from koordpolicy.runtime.logs import LogFormat, set_up_logging
 from koordpolicy.runtime.tls import Tls
@@ -25,6 +28,7 @@ LOG = logging.getLogger(__name__)
 _LOOK = 0.2
 """Seconds between looks for the certificate, which a manager makes once it has begun."""
 _BACKLOG = 1024
+_FEW = 16
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -41,12 +45,18 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
+    with _telling(arguments.http, fronts):
+        return _serve(arguments.listen, settings, fronts, stopped)
+
+
+def _serve(address: str, settings: FrontSettings, fronts: list[Front], stopped: list[int]) -> int:
+    """Serve once there is a certificate, until told to stop. Raises `CannotRunError`."""
     if not _has_files(settings.tls, stopped):
         return 0
     try:
         sockets = listen(settings.host, settings.port, _BACKLOG)
     except OSError as error:
-        raise CannotRunError(f"{arguments.listen} cannot be served: {error.strerror}") from None
+        raise CannotRunError(f"{address} cannot be served: {error.strerror}") from None
     try:
         front = Front(settings, sockets)
     except ssl.SSLError as error:
@@ -55,10 +65,36 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         ) from None
     fronts.append(front)
     if not stopped:
-        LOG.info("%s serves what %s answers", arguments.listen, settings.server)
+        LOG.info("%s serves what %s answers", address, settings.server)
         front.run()
     _close(sockets)
     return 0
+
+
+@contextmanager
+def _telling(address: str, fronts: list[Front]) -> Iterator[None]:
+    """Serve health and metrics meanwhile, if an address is said, of the first front once there is one. Raises `CannotRunError`."""
+    if not address:
+        yield
+        return
+    host, port = host_and_port("--http", address, "")
+    try:
+        sockets = listen(host, port, _FEW)
+    except OSError as error:
+        raise CannotRunError(f"--http {address} cannot be served: {error.strerror}") from None
+    telling = Telling(
+        sockets,
+        {
+            b"/healthz": lambda: fronts[0].health() if fronts else (200, b"waits for its certificate\n"),
+            b"/metrics": lambda: fronts[0].metrics() if fronts else (200, b""),
+        },
+    )
+    telling.start()
+    try:
+        yield
+    finally:
+        telling.stop()
+        _close(sockets)
 
 
 def settings_of(arguments: argparse.Namespace) -> FrontSettings:

@@ -54,6 +54,12 @@ def _add(parser: argparse.ArgumentParser) -> None:
         default="5s",
         help="go on answering so long once told to stop (5s)",
     )
+    parser.add_argument(
+        "--http",
+        metavar="[HOST]:PORT",
+        default="",
+        help="serve /healthz and /metrics there, in clear text and to whoever asks: they hold counts alone (default: nowhere)",
+    )
     parser.add_argument("--log-format", choices=LOG_FORMATS, default="text", help="of the log (text)")
     parser.add_argument("--verbose", action="store_true", help="log more")
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Final
 
+from koordpolicy.runtime.front.counts import AnsweredBy
 from koordpolicy.runtime.front.messages import (
     CERTIFICATE,
     FORWARDED,
@@ -102,7 +103,7 @@ class Peers:
 
 
 class Carriers:
-    """Carries requests until somebody answers, or their time is over. `done` is called in a thread with the answer."""
+    """Carries requests until somebody answers, or their time is over. `done` is called in a thread with the answer and whose it is."""
 
     def __init__(self, settings: FrontSettings, proof: Proof, peers: Peers) -> None:
         self.count = 0
@@ -113,7 +114,7 @@ class Carriers:
         self._stopped = False
         self._pool = ThreadPoolExecutor(settings.limits.carriers, thread_name_prefix="carrier")
 
-    def carry(self, request: Carried, done: Callable[[bytes], None]) -> None:
+    def carry(self, request: Carried, done: Callable[[bytes, AnsweredBy], None]) -> None:
         """Have it answered."""
         self.count += 1
         self._pool.submit(self._carry, request, done)
@@ -123,15 +124,15 @@ class Carriers:
         self._stopped = True
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _carry(self, request: Carried, done: Callable[[bytes], None]) -> None:
-        answer = b""
+    def _carry(self, request: Carried, done: Callable[[bytes, AnsweredBy], None]) -> None:
+        answer, by = b"", AnsweredBy.NOBODY
         try:
-            answer = self._answer(request)
+            answer, by = self._answer(request)
         except Exception:
             LOG.exception("a request could not be carried")
-        done(answer or plain_answer(503, "no replica can answer now", later=True))
+        done(answer or plain_answer(503, "no replica can answer now", later=True), by)
 
-    def _answer(self, request: Carried) -> bytes:
+    def _answer(self, request: Carried) -> tuple[bytes, AnsweredBy]:
         last = b""
         while monotonic() < request.deadline and not self._stopped:
             for ask in (self._ask_server, *(self._peer(one) for one in self._peers.addresses)):
@@ -144,10 +145,10 @@ class Carriers:
                     LOG.debug("not carried: %s", error)
                     continue
                 if not head.again:
-                    return text
+                    return text, AnsweredBy.MANAGER if ask == self._ask_server else AnsweredBy.REPLICA
                 last = text
             sleep(self._settings.limits.pause)
-        return last and plain_answer(503, "no replica is ready yet", later=True)
+        return last and plain_answer(503, "no replica is ready yet", later=True), AnsweredBy.NOBODY
 
     def _ask_server(self, request: Carried, seconds: float) -> tuple[ResponseHead, bytes]:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as to:

@@ -6,6 +6,7 @@ from enum import Enum, auto
 from typing import Final, Protocol
 
 from koordpolicy.runtime.front.carrying import Proof
+from koordpolicy.runtime.front.counts import AnsweredBy, FrontCounts
 from koordpolicy.runtime.front.messages import (
     CERTIFICATE,
     FORWARDED,
@@ -41,6 +42,7 @@ class Loop(Protocol):
     limits: FrontLimits
     closing: bool
     proof: Proof
+    counts: FrontCounts
 
     def now(self) -> float:
         """Seconds that only grow."""
@@ -155,7 +157,8 @@ class Client:
         try:
             self._take_whole()
         except MessageProblem as problem:
-            self.answer(plain_answer(problem.status, str(problem), later=problem.status == 503), last=True)
+            refusal = plain_answer(problem.status, str(problem), later=problem.status == 503)
+            self.answer(refusal, AnsweredBy.FRONT, last=True)
 
     def _take_whole(self) -> None:
         """Hand a request on, once it is whole. Raises `MessageProblem`."""
@@ -184,10 +187,11 @@ class Client:
                 raise MessageProblem(403, f"{FORWARDED} is for fronts of this server alone")
         front.ask(self, certificate, forwarded=forwarded is not None)
 
-    def answer(self, text: bytes, *, last: bool = False) -> None:
+    def answer(self, text: bytes, by: AnsweredBy, *, last: bool = False) -> None:
         """Send an answer whole; the `last` one ends the connection."""
         if self.closed:
             return
+        self._front.counts.answered(by, text)
         request, self.request, self.body = self.request, None, b""
         self._last = last or self._front.closing or (request is not None and request.closes)
         if self._last and b"\r\nConnection: close\r\n" not in text:
@@ -310,7 +314,7 @@ class Server:
             self.close()
         else:
             self._front.free(self)
-        client.answer(text, last=head.closes)
+        client.answer(text, AnsweredBy.MANAGER, last=head.closes)
 
     def lost(self) -> None:
         """It is gone, or has no answer: whoever waits for one is asked for elsewhere."""

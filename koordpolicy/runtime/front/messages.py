@@ -151,7 +151,7 @@ def plain_answer(status: int, text: str, *, later: bool = False) -> bytes:
 
 
 _REASONS: Final = {
-    400: "Bad Request", 403: "Forbidden", 411: "Length Required", 413: "Content Too Large",
+    400: "Bad Request", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 411: "Length Required", 413: "Content Too Large",
     431: "Request Header Fields Too Large", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
 }  # fmt: skip
 

@@ -17,6 +17,7 @@ from typing import Final
 
 from koordpolicy.runtime.front.carrying import Carried, Carriers, Peers, Proof
 from koordpolicy.runtime.front.connections import READ, Client, Server, Turn, Watched
+from koordpolicy.runtime.front.counts import AnsweredBy, FrontCounts, told
 from koordpolicy.runtime.front.messages import CERTIFICATE, MessageProblem, plain_answer, with_headers
 from koordpolicy.runtime.front.settings import FrontSettings
 from koordpolicy.runtime.logs import LoggedOnce
@@ -34,6 +35,8 @@ _ACCEPTED: Final = 16
 _LEFT: Final = 64
 """Of those that wait to connect at the end, so many times that number."""
 _LEAST: Final = 16
+_STUCK: Final = 10.0
+"""Seconds without a look at deadlines after which the loop is taken for stuck."""
 _NEWCOMERS: Final = 2.0
 """Seconds for a request of who connected before the end, and has not asked yet."""
 
@@ -45,6 +48,7 @@ class Front:
         self.limits = settings.limits
         self.closing = False
         self.proof = Proof()
+        self.counts = FrontCounts()
         self._settings = settings
         self._sockets = sockets
         self._selector = selectors.DefaultSelector()
@@ -53,7 +57,7 @@ class Front:
         self._idle: list[Server] = []
         self._held = 0
         self._carriers = Carriers(settings, self.proof, Peers(settings))
-        self._answers: deque[tuple[Client, bytes]] = deque()
+        self._answers: deque[tuple[Client, bytes, AnsweredBy]] = deque()
         self._wake, self._woken = socket.socketpair()
         self._away = LoggedOnce(LOG)
         self._carried_before = 0
@@ -61,6 +65,7 @@ class Front:
         self._context: ssl.SSLContext
         self._stamp: object = None
         self._looked = 0.0
+        self._swept = self.now()
         self._renew()
 
     def run(self) -> None:
@@ -71,14 +76,14 @@ class Front:
         self._selector.register(self._woken, selectors.EVENT_READ, self._take_answers)
         for one in self._sockets:
             self._selector.register(one, selectors.EVENT_READ, self._accepts(one))
-        swept = self.now()
+        self._swept = self.now()
         while True:
             for key, mask in select(_SWEEP):
                 key.data(mask)
             now = self.now()
-            if now - swept < _SWEEP:
+            if now - self._swept < _SWEEP:
                 continue
-            swept = now
+            self._swept = now
             self._sweep(now)
             if self._end is not None and now >= self._end:
                 if accepting:
@@ -118,6 +123,21 @@ class Front:
             self.closing = True
             self._end = self.now() + self._settings.drain
             self._ring()
+
+    # --- what is told, from any thread ------------------------------------------------------------
+
+    def health(self) -> tuple[int, bytes]:
+        """Whether the loop goes round; the server behind has its own word on this."""
+        late = self.now() - self._swept
+        return (200, b"ok\n") if late < _STUCK else (503, f"nothing was done for {late:.0f} s".encode())
+
+    def metrics(self) -> tuple[int, bytes]:
+        """The counts of this front."""
+        clients = tuple(self._clients)
+        waiting = [one for one in clients if one.turn is Turn.SERVER]
+        at_manager = sum(one.server is not None for one in waiting)
+        in_flight = {"manager": at_manager, "elsewhere": len(waiting) - at_manager}
+        return 200, told(self.counts, len(clients), in_flight)
 
     # --- clients ----------------------------------------------------------------------------------
 
@@ -163,6 +183,7 @@ class Front:
         if not waiting:
             return
         most = Counter(one.address for one in waiting).most_common(1)[0][0]
+        self.counts.closed["room"] += 1
         next(one for one in waiting if one.address == most).close()
 
     def hold(self, count: int) -> int:
@@ -238,13 +259,15 @@ class Front:
         if client.closed or request is None:
             return
         if forwarded:
-            client.answer(plain_answer(503, "this replica cannot answer now", later=True), last=True)
+            later = plain_answer(503, "this replica cannot answer now", later=True)
+            client.answer(later, AnsweredBy.NOBODY, last=True)
             return
         self._away.met(
             "away", "the server behind %s does not answer: others are asked", self._settings.server
         )
         carried = Carried(request.text, client.body, certificate, client.until, request.has_answer_body)
-        self._carriers.carry(carried, lambda answer: self._carried(client, answer))
+        self.counts.carried += 1
+        self._carriers.carry(carried, lambda answer, by: self._carried(client, answer, by))
 
     def _back(self) -> None:
         count = self._carriers.count - self._carried_before
@@ -252,8 +275,8 @@ class Front:
         self._away.over()
         LOG.info("the server behind answers again; %d requests were carried to it later or to others", count)
 
-    def _carried(self, client: Client, answer: bytes) -> None:
-        self._answers.append((client, answer))
+    def _carried(self, client: Client, answer: bytes, by: AnsweredBy) -> None:
+        self._answers.append((client, answer, by))
         self._ring()
 
     def _ring(self) -> None:
@@ -264,8 +287,8 @@ class Front:
         with suppress(BlockingIOError):
             self._woken.recv(4096)
         while self._answers:
-            client, answer = self._answers.popleft()
-            client.answer(answer)
+            client, answer, by = self._answers.popleft()
+            client.answer(answer, by)
 
     # --- now and then -----------------------------------------------------------------------------
 
@@ -275,6 +298,7 @@ class Front:
             if server is not None and server.until <= now and not server.forwarded:
                 server.lost()
             elif client.deadline <= now:
+                self.counts.closed["idle" if client.idle else "slow"] += 1
                 client.close()
         if now - self._looked >= self.limits.reread:
             self._looked = now

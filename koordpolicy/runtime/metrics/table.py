@@ -340,6 +340,33 @@ METRICS: Final = (
         MetricKind.GAUGE,
         "When the certificate ends that the webhooks are served with, where it is one of our own.",
     ),
+    # --- fronts, which serve these under `--http`
+    Metric(
+        "koordpolicy_front_requests_total",
+        MetricKind.COUNTER,
+        "Requests that a front has seen answered, by who has answered (manager: the one behind it, at once or once it was back; replica:"
+        " another one; front: refused as no request, too large or too many; nobody: none in time) and status code.",
+        ("answered_by", "code"),
+    ),
+    Metric(
+        "koordpolicy_front_carried_total",
+        MetricKind.COUNTER,
+        "Requests of a front that its manager did not answer at once, so that it and other replicas were asked again.",
+    ),
+    Metric(
+        "koordpolicy_front_requests_in_flight",
+        MetricKind.GAUGE,
+        "Requests that wait for an answer, by where: at the manager behind the front, or elsewhere.",
+        ("where",),
+    ),
+    Metric("koordpolicy_front_connections", MetricKind.GAUGE, "Connections of clients that a front holds."),
+    Metric(
+        "koordpolicy_front_connections_closed_total",
+        MetricKind.COUNTER,
+        "Connections that a front ended, by reason: a request came too slowly, nothing came for long, others needed the room"
+        " (slow, idle, room).",
+        ("reason",),
+    ),
     Metric(
         "koordpolicy_admission_violations_total",
         MetricKind.COUNTER,

@@ -130,7 +130,9 @@ def test_a_commit_that_changes_a_formula_is_written_however_little_it_changes() 
     small.report(system="11")
     small.reconcile()
     assert small.offered()["batch-cpu"] == "50k", "a node that uses a little more waits"
-    other = document("ColocationProfile", "other", {"match": {"pods": {"matchLabels": {"a": "b"}}}, "qosClass": "LS"})
+    other = document(
+        "ColocationProfile", "other", {"match": {"pods": {"matchLabels": {"a": "b"}}}, "qosClass": "LS"}
+    )
     small.graph = graph(document("Overcommit", "o", BATCH), other)
     small.reconcile()
     assert small.offered()["batch-cpu"] == "50k", "a commit that speaks of something else changes nothing"

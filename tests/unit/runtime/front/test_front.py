@@ -1,6 +1,7 @@
 """A front between clients by TLS and servers on a Unix socket that die, wait, say nothing, or are not there."""
 
 import http.client
+import re
 import socket
 import ssl
 import threading
@@ -11,10 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from koordpolicy.runtime.front.counts import AnsweredBy, FrontCounts, told
 from koordpolicy.runtime.front.messages import CERTIFICATE, FORWARDED
 from koordpolicy.runtime.front.server import Front
 from koordpolicy.runtime.front.settings import FrontLimits, FrontSettings
+from koordpolicy.runtime.front.telling import Telling
 from koordpolicy.runtime.listening import listen
+from koordpolicy.runtime.metrics.table import METRICS
 from koordpolicy.runtime.tls import Tls
 from tests.unit.runtime.http.certificates import Pair, certificate
 
@@ -165,6 +169,98 @@ def test_with_nobody_left_the_client_is_told_in_time(place: Place) -> None:
         status, told = place.ask(port)
     assert status == 503
     assert b"no replica" in told
+
+
+def numbers(place: Place) -> dict[str, float]:
+    """What the last front counts, without what the process itself takes."""
+    lines = place.fronts[-1].metrics()[1].decode().splitlines()
+    pairs = (line.rsplit(" ", 1) for line in lines if line.startswith("koordpolicy_"))
+    return {name.removeprefix("koordpolicy_front_"): float(value) for name, value in pairs if float(value)}
+
+
+def test_a_front_counts_who_answers_and_what_it_refuses(place: Place) -> None:
+    place.behind("s", in_turn(OK, OK, DIES, OK))
+    place.behind("other", in_turn(OK))
+    with place.front("other") as other, place.front("s", other) as port:
+        kept = place.connection(port)
+        for _ in range(3):
+            kept.request("POST", "/mutate", b"a")
+            assert kept.getresponse().read() == b"ok"
+        found = numbers(place)
+        assert found.pop('requests_total{answered_by="manager",code="200"}') in (2, 3)
+        carried_to = found.pop('requests_total{answered_by="replica",code="200"}', 0)
+        assert carried_to in (0, 1)
+        assert found == {"carried_total": 1, "connections": 1}
+        assert place.ask(port, {"X": "y" * 70_000})[0] == 431
+        assert numbers(place)['requests_total{answered_by="front",code="431"}'] == 1
+        kept.close()
+    with place.front("gone") as port:
+        asking = threading.Thread(target=place.ask, args=(port,))
+        asking.start()
+        until(lambda: numbers(place).get('requests_in_flight{where="elsewhere"}') == 1)
+        asking.join(20)
+        assert numbers(place)['requests_total{answered_by="nobody",code="503"}'] == 1
+
+
+def until(holds: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if holds():
+            return
+        time.sleep(0.01)
+    pytest.fail("it does not come to that")
+
+
+def test_each_number_of_a_front_is_documented() -> None:
+    counts = FrontCounts()
+    counts.answered(AnsweredBy.MANAGER, OK)
+    counts.closed["slow"] += 1
+    page = told(counts, 1, {"manager": 1}).decode()
+    shown = {}
+    for line in page.splitlines():
+        if found := re.fullmatch(r"(koordpolicy_\w+)(?:\{(.*)\})? \S+", line):
+            shown[found[1]] = tuple(re.findall(r"(\w+)=", found[2] or ""))
+    rows = {one.name: one for one in METRICS if one.name.startswith("koordpolicy_front_")}
+    assert shown == {name: row.labels for name, row in rows.items()}
+    assert all(f"# TYPE {name} {row.kind}\n" in page for name, row in rows.items())
+
+
+ASKED = {
+    b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n": b"HTTP/1.1 200 ",
+    b"HEAD /healthz HTTP/1.1\r\nHost: a\r\n\r\n": b"HTTP/1.1 200 ",
+    b"GET /statusz HTTP/1.1\r\nHost: a\r\n\r\n": b"HTTP/1.1 404 ",
+    b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n": b"HTTP/1.1 405 ",
+    b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999\r\n\r\n": b"HTTP/1.1 413 ",
+    b"\x16\x03\x01\x02\r\n\r\n": b"HTTP/1.1 400 ",
+    b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 2000: b"HTTP/1.1 431 ",
+    b"": b"",
+}
+
+
+def test_what_a_front_tells_of_itself_is_for_reading(place: Place) -> None:
+    sockets = listen("127.0.0.1", 0, 16)
+    with place.front("gone"):
+        front = place.fronts[-1]
+        telling = Telling(sockets, {b"/healthz": front.health, b"/metrics": front.metrics})
+        telling.start()
+        try:
+            for asked, answer in ASKED.items():
+                with socket.create_connection(sockets[0].getsockname(), timeout=20) as one:
+                    one.sendall(asked)
+                    one.shutdown(socket.SHUT_WR)
+                    with suppress(ConnectionError):
+                        assert one.recv(4096).startswith(answer), asked
+        finally:
+            telling.stop()
+            for one in sockets:
+                one.close()
+
+
+def test_a_front_whose_loop_stands_says_so(place: Place) -> None:
+    with place.front("gone"):
+        front = place.fronts[-1]
+        assert front.health() == (200, b"ok\n")
+    front._swept -= 60  # its loop has ended
+    assert front.health()[0] == 503
 
 
 def test_another_replica_answers_and_is_told_who_has_asked(place: Place) -> None:
