@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from koordpolicy.model.gang import GangKey, PodGroup
+from koordpolicy.model.pod import Pod
 
 _MOST: Final = 100_000
 """Changes that are kept for whoever asks for them; beyond, all objects count as changed."""
@@ -30,6 +31,11 @@ class PodGroups:
     def get(self, key: GangKey) -> PodGroup | None:
         """The object of that namespace and name; None for none."""
         return self._all.get(key)
+
+    def unheeded(self, pod: Pod) -> tuple[str, ...]:
+        """What the group of Kubernetes' own that a pod names asks for, beside its gang, in vain."""
+        found = self._all.get((pod.namespace, pod.scheduling_group))
+        return () if found is None else found.unheeded
 
     @property
     def all(self) -> Iterable[PodGroup]:

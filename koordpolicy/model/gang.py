@@ -1,7 +1,7 @@
 """Gangs as values: PodGroup objects, and what pods and PodGroups say of a gang."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
@@ -23,6 +23,7 @@ from koordpolicy.model.reading import (
     embedded,
     integer,
     mapping,
+    objects,
     optional_mapping,
     text,
     texts,
@@ -32,6 +33,8 @@ from koordpolicy.model.time import NANOSECONDS, parse_duration
 GangKey: TypeAlias = tuple[str, str]
 """Namespace and name of a gang."""
 
+_ONE_BY_ONE: Final = (None, "", "Pod")
+"""Disruption modes in which pods of a PodGroup may go without the others."""
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _INT32: Final = 2**31
 _INT64: Final = 2**63
@@ -72,6 +75,8 @@ class PodGroup:
     status: Json = field(default_factory=dict)
     of_kubernetes: bool = False
     """Whether it is one of Kubernetes' own, of scheduling.k8s.io."""
+    unheeded: tuple[str, ...] = ()
+    """What it asks for beside its gang that nobody sees to here, in phrases that name where it does."""
 
     @property
     def key(self) -> GangKey:
@@ -111,12 +116,9 @@ def read_pod_group(obj: Json) -> PodGroup:
 def read_kubernetes_pod_group(obj: Json) -> PodGroup:
     """A PodGroup of scheduling.k8s.io from its JSON: its gang needs `minCount` pods; without a gang, its pods go one by one.
 
-    Raises ObjectError with the place of what is malformed, or asks for what is not to be had here.
+    What else it asks for is `unheeded`. Raises ObjectError with the place of what is malformed.
     """
     metadata, spec = mapping(obj, "metadata"), mapping(obj, "spec")
-    for name in ("schedulingConstraints", "resourceClaims"):
-        if spec.get(name):
-            raise ObjectError(f"spec.{name} is not supported: its pods would be placed without regard to it")
     policy = mapping(spec, "schedulingPolicy", "spec")
     gang = optional_mapping(policy, "gang", "spec.schedulingPolicy")
     minimum = None if gang is None else integer(gang, "minCount", "spec.schedulingPolicy.gang")
@@ -137,7 +139,21 @@ def read_kubernetes_pod_group(obj: Json) -> PodGroup:
         text(metadata, "resourceVersion", "metadata"),
         mapping(obj, "status"),
         of_kubernetes=True,
+        unheeded=tuple(_unheeded(spec)),
     )
+
+
+def _unheeded(spec: Json) -> Iterator[str]:
+    """What a PodGroup of scheduling.k8s.io asks for beside its gang. Raises ObjectError."""
+    constraints = mapping(spec, "schedulingConstraints", "spec")
+    for at, one in enumerate(objects(constraints, "topology", "spec.schedulingConstraints")):
+        key = text(one, "key", f"spec.schedulingConstraints.topology[{at}]")
+        yield f"one {key} for all of its pods (spec.schedulingConstraints)"
+    for at, one in enumerate(objects(spec, "resourceClaims", "spec")):
+        name = text(one, "name", f"spec.resourceClaims[{at}]")
+        yield f"the claim {name} for all of its pods (spec.resourceClaims)"
+    if spec.get("disruptionMode") not in _ONE_BY_ONE:
+        yield "going as a whole (spec.disruptionMode; policy says who does: GangScheduling.preemption.wholeGangs)"
 
 
 def declared_by_pod(pod: Pod, name: str) -> GangDeclaration:

@@ -1,6 +1,6 @@
 """What becomes of decisions, as metrics and as Events that people read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +10,7 @@ from koordpolicy.diagnostics.wording import worded
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.event_correlator import EventLimits, EventRecorder
 from koordpolicy.kube.resources import RESERVATIONS
+from koordpolicy.model.pod import Pod
 from koordpolicy.runtime.counting import Counters
 from koordpolicy.runtime.decisions import DecisionCounts
 from koordpolicy.runtime.reports.troubles import FEW, Troubles
@@ -40,7 +41,8 @@ class Audience:
 
 class DecisionReporter:
     """Tells of the decisions by one profile. `graph` gives the revision of a digest as far as it decides here, else the one that
-    does; `log` writes some of them down. `keeps_gangs` says whether pods of gangs are placed together.
+    does; `log` writes some of them down. `keeps_gangs` says whether pods of gangs are placed together, `unheeded` what else the
+    object of a pod's gang asks for in vain.
     """
 
     def __init__(
@@ -50,9 +52,11 @@ class DecisionReporter:
         profile: str,
         log: PlacementLog | None = None,
         keeps_gangs: Callable[[], bool] = lambda: False,
+        unheeded: Callable[[Pod], Sequence[str]] = lambda _pod: (),
     ) -> None:
         self._audience = audience
         self._keeps_gangs = keeps_gangs
+        self._unheeded = unheeded
         self._graph = graph
         self._profile = profile
         self._log = log
@@ -84,6 +88,8 @@ class DecisionReporter:
                 devices=any(isinstance(claim, DeviceClaim) for claim in decision.claims.values()),
                 cpus=any(isinstance(claim, CPUClaim) for claim in decision.claims.values()),
             )
+            if settled.pod.scheduling_group:
+                lacking += tuple(self._unheeded(settled.pod))
             if lacking:
                 message = f"Placed without what is not yet enforced: {', '.join(lacking)}"
                 recorder.record(about, "NotEnforced", message, type="Warning", action="Scheduling")

@@ -100,6 +100,8 @@ class PodGroupStatus:
         if not placed and not why:
             return False
         told = {"type": _SCHEDULED, "status": "True", "reason": "Scheduled", "message": ""}
+        if group.unheeded:
+            told["message"] = f"Placed without what is not yet enforced: {', '.join(group.unheeded)}"
         if not placed:
             told |= {"status": "False", "reason": "Unschedulable", "message": why}
         conditions = objects(group.status, "conditions", "status")

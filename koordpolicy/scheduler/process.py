@@ -194,6 +194,7 @@ class Running:
             choice.profile,
             log,
             lambda: self.scheduler.keeps_gangs,
+            self.scheduler.cache.state.pod_groups.unheeded,
         )
         times = DecisionTimes(metrics)
         slow = SlowRules(self.scheduler, component.troubles, processor_ns)

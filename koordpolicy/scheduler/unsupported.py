@@ -10,7 +10,10 @@ from koordpolicy.model.reading import Json, mapping
 _GROUP: Final = "schedulingGroup"
 _NEEDS: Final = (
     ("resourceClaims", "resource claims, which this scheduler does not allocate"),
-    ("workloadRef", "a place together with its workload, which this scheduler does not know"),
+    (
+        "workloadRef",
+        "a place together with its workload as Kubernetes 1.35 says it; from 1.36 on a pod names a PodGroup in spec.schedulingGroup",
+    ),
     (_GROUP, "a place together with its group, which this profile does not look after"),
 )
 """Fields of a pod's spec with what they mean that a pod needs."""

@@ -1,11 +1,12 @@
 """Events of a simulation: told and correlated as on a real cluster, but counted where they would be written."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import Object
 from koordpolicy.kube.event_correlator import CorrelatedEvent, EventCorrelator, EventSeverity
+from koordpolicy.model.pod import Pod
 from koordpolicy.runtime.counting import Unscraped
 from koordpolicy.runtime.decisions import DecisionCounts
 from koordpolicy.runtime.reports.troubles import Troubles
@@ -67,8 +68,14 @@ class SimulatedReports:
         troubles = Troubles(counters, _NoRevisions(), events, leads=lambda: False, now=now)
         self._audience = Audience(counters, DecisionCounts(counters), troubles, events)
 
-    def reporter_of(self, profile: str, *, keeps_gangs: bool) -> DecisionReporter:
-        """What tells of those by one profile; `keeps_gangs` as of `DecisionReporter`."""
+    def reporter_of(
+        self, profile: str, *, keeps_gangs: bool, unheeded: Callable[[Pod], Sequence[str]] = lambda _pod: ()
+    ) -> DecisionReporter:
+        """What tells of those by one profile; `keeps_gangs` and `unheeded` as of `DecisionReporter`."""
         return DecisionReporter(
-            self._audience, lambda _: self._graph, profile, keeps_gangs=lambda: keeps_gangs
+            self._audience,
+            lambda _: self._graph,
+            profile,
+            keeps_gangs=lambda: keeps_gangs,
+            unheeded=unheeded,
         )

@@ -61,7 +61,8 @@ class Schedulers:
                 explained=_EXPLAINED,
                 role=role,
             )
-            reporter = reports.reporter_of(name, keeps_gangs=scheduler.keeps_gangs)
+            unheeded = scheduler.cache.state.pod_groups.unheeded
+            reporter = reports.reporter_of(name, keeps_gangs=scheduler.keeps_gangs, unheeded=unheeded)
             driver = Driver(scheduler, on_settled=_settling(scheduler, reporter, failures))
             self._by_profile[name] = SimulatedScheduler(scheduler, driver)
 

@@ -316,7 +316,12 @@ REAL: Final[Mapping[str, Json]] = {
     },
     "podgroups.scheduling.k8s.io": {
         "metadata": _meta("workers", NAMESPACE),
-        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": "Pod"},
+        "spec": {
+            "schedulingPolicy": {"gang": {"minCount": 2}},
+            "schedulingConstraints": {"topology": [{"key": "example.com/rack"}]},
+            "resourceClaims": [{"name": "shared", "resourceClaimName": "shared"}],
+            "disruptionMode": "Pod",
+        },
         "status": {
             "conditions": [{"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulable"}]
         },

@@ -256,3 +256,14 @@ TestHistories = Histories.TestCase
 TestHistories.settings = _FEW
 TestHistoriesAtOnce = HistoriesAtOnce.TestCase
 TestHistoriesAtOnce.settings = _FEW
+
+
+def test_one_that_came_while_a_gang_held_the_room_gets_it() -> None:
+    """A gang that has become too large for its quota gives back what its first pod held, when another pod has come in between."""
+    state = HistoriesAtOnce()
+    state.gangs_come(priority=9500, sizes=[2], team="a")
+    state.quota_changes(most=1, name="a")
+    state.some_are_decided_on(fails=False, steps=1)
+    state.pod_comes(team="a")
+    state.it_comes_to_rest()
+    assert "p2" in state.where

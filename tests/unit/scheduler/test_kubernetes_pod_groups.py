@@ -30,10 +30,10 @@ def group(policy: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 class Site(Ganged):
     """A world over a store with the PodGroup `g`, and a node of four cores."""
 
-    def __init__(self, policy: Mapping[str, Any]) -> None:
+    def __init__(self, policy: Mapping[str, Any], **more: Any) -> None:
         super().__init__()
         self.store = Store(lambda: self.now / NANOSECONDS)
-        self.store.create(KUBERNETES_POD_GROUPS, group(policy))
+        self.store.create(KUBERNETES_POD_GROUPS, group(policy, **more))
         self.keeper = PodGroupStatus(self.scheduler, MemoryCluster(self.store), lambda: self.now)
         self.scheduler.set_node(node("n0", {"allocatable": {"cpu": "4", "memory": "10Gi"}}))
         self.hear()
@@ -138,13 +138,38 @@ def test_beside_one_of_the_same_name_kubernetes_own_counts() -> None:
     assert groups.get(("default", "g")) is None
 
 
+_MORE: Final = {
+    "schedulingConstraints": {"topology": [{"key": "example.com/rack"}]},
+    "resourceClaims": [{"name": "a", "resourceClaimName": "b"}],
+    "disruptionMode": "PodGroup",
+}
+
+
+def test_what_it_asks_for_beside_its_gang_is_told() -> None:
+    site = Site({"gang": {"minCount": 2}}, **_MORE)
+    site.put("a")
+    site.put("b")
+    found = site.placed()
+    assert len(found) == 2, "it is a gang all the same"
+    for name, where in found.items():
+        site.put(name, where)
+    message = site.condition()["message"]
+    pod = site.scheduler.cache.view(("default", "a"))
+    assert pod is not None
+    told = site.scheduler.cache.state.pod_groups.unheeded(pod.pod)
+    assert message == f"Placed without what is not yet enforced: {', '.join(told)}"
+    for name in ("one example.com/rack", "spec.schedulingConstraints", "claim a", "spec.resourceClaims", "spec.disruptionMode"):
+        assert name in message
+
+
 @pytest.mark.parametrize(
-    "more",
+    ("more", "where"),
     [
-        {"schedulingConstraints": {"topology": [{"key": "rack"}]}},
-        {"resourceClaims": [{"name": "a", "resourceClaimName": "b"}]},
+        ({"schedulingConstraints": {"topology": "rack"}}, r"spec\.schedulingConstraints\.topology"),
+        ({"schedulingConstraints": {"topology": [{"key": 1}]}}, r"spec\.schedulingConstraints\.topology\[0\]\.key"),
+        ({"resourceClaims": {"a": "b"}}, r"spec\.resourceClaims"),
     ],
 )
-def test_what_it_asks_for_and_cannot_have_makes_it_unreadable(more: Mapping[str, Any]) -> None:
-    with pytest.raises(ObjectError, match=r"spec\.\w+ is not supported"):
+def test_what_is_malformed_is_found_at_its_place(more: Mapping[str, Any], where: str) -> None:
+    with pytest.raises(ObjectError, match=where):
         read_kubernetes_pod_group(group(_GANG_OF_3, **more))

@@ -35,8 +35,10 @@ class QuotaGate:
         self._held: dict[str, dict[str, None]] = {}
         """The same of those alone whose pods have to be within all quotas above."""
         self._seen = self._returned = self._changes = -1
-        self._between: dict[str, None] = {}
-        """The quotas of pods that came before the gate while others had room that they may give back at once."""
+        self._between: dict[str, int] = {}
+        """The quotas of pods that came before the gate while others had room that they may give back at once, with what `returned`
+        was when that was looked at last: what was given back before is no news to these.
+        """
         self._left: dict[str, None] = {}
         """The quotas that are to be looked at yet."""
         self._woken: dict[PodKey, QuotaPod] = {}
@@ -69,7 +71,7 @@ class QuotaGate:
             return None
         self._had_turn(key)
         if self._host.promises.waiting:
-            self._between[member.quota] = None
+            self._between.setdefault(member.quota, self._quotas.returned)
         kind = (-view.priority, member.reserved, tuple(sorted(member.request.items())))
         place = member.quota, kind
         if (
@@ -103,10 +105,7 @@ class QuotaGate:
                 self._look_where_less_is_used(quotas, name)
             for name in parents:
                 self._left.update(self._below.get(name, {}))
-        if quotas.freed == self._seen and quotas.returned != self._returned:
-            self._left.update(self._between)
-        if quotas.returned != self._returned:
-            self._returned, self._between = quotas.returned, {}
+        self._look_where_room_came_back(quotas)
         for _ in range(min(_SLICE, len(self._left))):
             name = next(iter(self._left))
             del self._left[name]
@@ -150,6 +149,20 @@ class QuotaGate:
             now = quotas.member(key)
             if (now is None or not now.placed) and member.quota in quotas:
                 self._look_where_less_is_used(quotas, member.quota)
+
+    def _look_where_room_came_back(self, quotas: Quotas) -> None:
+        """One of those who had room for a moment gives it back: the others may do so as well, as long as they wait."""
+        if self._returned == quotas.returned:
+            return
+        self._returned = quotas.returned
+        more = bool(self._host.promises.waiting)
+        for name, before in list(self._between.items()):
+            if before != quotas.returned:
+                self._left[name] = None
+                if more:
+                    self._between[name] = quotas.returned
+                else:
+                    del self._between[name]
 
     def _had_turn(self, key: PodKey) -> None:
         member = self._woken.pop(key, None)
@@ -195,6 +208,7 @@ class QuotaGate:
             del kinds[kind]
         if not kinds:
             del self._waiting[name]
+            self._between.pop(name, None)
             for one in self._above.pop(name, ()):
                 for index in (self._below, self._held):
                     below = index.get(one, {})
