@@ -106,7 +106,14 @@ class BindingCycles:
         if refused != before:
             nodes, why = len(self._framework.cache), f"{refused.filter}: {refused.reason}"
             found = PodDecision(
-                key, view.pod.uid, "", nodes, 0, remark=why, digest=self._framework.profile.digest
+                key,
+                view.pod.uid,
+                "",
+                nodes,
+                0,
+                remark=why,
+                promised=self._ledger.promised_to(key) or "",
+                digest=self._framework.profile.digest,
             )
             self._waitlist.last[key] = self._gate_told[key] = found
             self._ended.append((found, view.pod, None))

@@ -267,3 +267,15 @@ def test_one_that_came_while_a_gang_held_the_room_gets_it() -> None:
     state.pod_comes(team="a")
     state.it_comes_to_rest()
     assert "p2" in state.where
+
+
+def test_the_next_one_has_room_that_a_gang_gives_back_which_was_let_past_the_gate_before() -> None:
+    """Of a gang that does not fit as a whole one pod has had the room that is new in its quota."""
+    state = Histories()
+    state.gangs_come(priority=9100, sizes=[3, 3, 1], team="")
+    state.quota_changes(most=2, name="a")
+    state.gangs_come(priority=9100, sizes=[3, 3, 1], team="a")
+    state.it_comes_to_rest()
+    state.node_grows(more=1, name="n0")
+    state.it_comes_to_rest()
+    assert "g6-0" in state.where

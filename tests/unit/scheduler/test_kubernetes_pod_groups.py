@@ -158,7 +158,13 @@ def test_what_it_asks_for_beside_its_gang_is_told() -> None:
     assert pod is not None
     told = site.scheduler.cache.state.pod_groups.unheeded(pod.pod)
     assert message == f"Placed without what is not yet enforced: {', '.join(told)}"
-    for name in ("one example.com/rack", "spec.schedulingConstraints", "claim a", "spec.resourceClaims", "spec.disruptionMode"):
+    for name in (
+        "one example.com/rack",
+        "spec.schedulingConstraints",
+        "claim a",
+        "spec.resourceClaims",
+        "spec.disruptionMode",
+    ):
         assert name in message
 
 
@@ -166,7 +172,10 @@ def test_what_it_asks_for_beside_its_gang_is_told() -> None:
     ("more", "where"),
     [
         ({"schedulingConstraints": {"topology": "rack"}}, r"spec\.schedulingConstraints\.topology"),
-        ({"schedulingConstraints": {"topology": [{"key": 1}]}}, r"spec\.schedulingConstraints\.topology\[0\]\.key"),
+        (
+            {"schedulingConstraints": {"topology": [{"key": 1}]}},
+            r"spec\.schedulingConstraints\.topology\[0\]\.key",
+        ),
         ({"resourceClaims": {"a": "b"}}, r"spec\.resourceClaims"),
     ],
 )

@@ -217,6 +217,25 @@ def test_the_more_important_pod_takes_the_place_of_one_of_its_quota() -> None:
     assert world.decided()["urgent"] in ("n0", "n1")
 
 
+def test_what_others_went_for_is_free_again_where_the_quota_is_used_up_in_the_meantime() -> None:
+    world = Cluster()
+    quota(world.scheduler, "team", min="2", max="2")
+    quota(world.scheduler, "other", min="18", max="20")
+    for name in ("first", "second"):
+        assert world.place(name, of("other", "10", priority=5000)).placed
+    decision = world.place("urgent", of("team", "2", priority=9000))
+    assert decision.preemption is not None
+    (victim,) = decision.preemption.victims
+    node = decision.preemption.node
+    elsewhere = {"n0": "n1", "n1": "n0"}[node]
+    world.scheduler.set_pod(pod("colleague", {**of("team", "2"), "node": elsewhere, "phase": "Running"}))
+    world.scheduler.remove_pod(victim.pod)
+    world.pass_time(60)
+    assert "more requested" in world.decided()["urgent"]
+    assert world.scheduler.ledger.promised_to(("default", "urgent")) is None
+    assert world.place("another", {"request": {"cpu": "9"}, "priority": 5000}).node == node
+
+
 def test_pods_that_are_not_preempted_have_the_min_at_most() -> None:
     world = Cluster()
     quota(world.scheduler, "team", min="1", max="4")

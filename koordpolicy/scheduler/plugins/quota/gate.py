@@ -36,8 +36,8 @@ class QuotaGate:
         """The same of those alone whose pods have to be within all quotas above."""
         self._seen = self._returned = self._changes = -1
         self._between: dict[str, int] = {}
-        """The quotas of pods that came before the gate while others had room that they may give back at once, with what `returned`
-        was when that was looked at last: what was given back before is no news to these.
+        """The quotas of pods that came before the gate while others had room that they may give back at once, or of these others, who
+        were let past it before them; with what `returned` was when that was looked at last: what was given back before is no news.
         """
         self._left: dict[str, None] = {}
         """The quotas that are to be looked at yet."""
@@ -70,6 +70,7 @@ class QuotaGate:
             self._forget(key)
             return None
         self._had_turn(key)
+        self._host.release(key)  # what others went for is not for one that may not have it
         if self._host.promises.waiting:
             self._between.setdefault(member.quota, self._quotas.returned)
         kind = (-view.priority, member.reserved, tuple(sorted(member.request.items())))
@@ -146,6 +147,9 @@ class QuotaGate:
             if self._host.has_turn(key):
                 return
             self._had_turn(key)
+            if self._host.promises.waits(key):
+                self._between.setdefault(member.quota, quotas.returned)
+                continue
             now = quotas.member(key)
             if (now is None or not now.placed) and member.quota in quotas:
                 self._look_where_less_is_used(quotas, member.quota)
@@ -158,7 +162,7 @@ class QuotaGate:
         more = bool(self._host.promises.waiting)
         for name, before in list(self._between.items()):
             if before != quotas.returned:
-                self._left[name] = None
+                self._look_where_less_is_used(quotas, name)
                 if more:
                     self._between[name] = quotas.returned
                 else:
@@ -208,7 +212,6 @@ class QuotaGate:
             del kinds[kind]
         if not kinds:
             del self._waiting[name]
-            self._between.pop(name, None)
             for one in self._above.pop(name, ()):
                 for index in (self._below, self._held):
                     below = index.get(one, {})
