@@ -119,7 +119,9 @@ class _Asked:
         permitting = tuple(one for one in parts if one.plugin.permit is not None)
         return cls(
             profile.filters,
-            tuple(one for one in parts if one.plugin.reserve or one.plugin.permit),
+            tuple(
+                one for one in parts if one.plugin.reserve or one.plugin.reserve_anywhere or one.plugin.permit
+            ),
             permitting,
             frozenset().union(*(one.plugin.helped_by for one in permitting)),
         )
@@ -183,7 +185,7 @@ class PluginStates:
             Part(step, one, state := self._state(one), _concerns(one, state))
             for step in profile.filters
             if (one := step.plugin) is not None
-            and (one.gate or one.reserve or one.permit or one.adopt or one.settle)
+            and (one.gate or one.reserve or one.reserve_anywhere or one.permit or one.adopt or one.settle)
         ]
 
     @property
@@ -261,12 +263,15 @@ class PluginStates:
         """
         nodes: NodeView | None = None
         for step, plugin, state, _ in parts:
-            if plugin.reserve is None:
-                continue
-            if nodes is None:
-                nodes = NodeView(table, np.array([table.index(account.node)]), cycle.state)
             try:
-                found = plugin.reserve(state, cycle.view, nodes, step.values(cycle.records))
+                if plugin.reserve is not None:
+                    if nodes is None:
+                        nodes = NodeView(table, np.array([table.index(account.node)]), cycle.state)
+                    found = plugin.reserve(state, cycle.view, nodes, step.values(cycle.records))
+                elif plugin.reserve_anywhere is not None:
+                    found = plugin.reserve_anywhere(state, cycle.view)
+                else:
+                    continue
             except Exception as problem:
                 raise CycleProblem.of(problem, step) from problem
             if isinstance(found, Refusal):

@@ -156,8 +156,11 @@ Reserve = Callable[[Any, PodView, NodeView, Parameters], "object | Refusal | Non
 
 It takes nothing where it refuses or raises."""
 
+ReserveAnywhere = Callable[[Any, PodView], "object | None"]
+"""The same of a plugin to which all nodes are alike; it refuses none."""
+
 Undo = Callable[[Any, Any], None]
-"""Gives back what `Reserve` or `Adopt` took."""
+"""Gives back what `Reserve`, `ReserveAnywhere` or `Adopt` took."""
 
 Redo = Callable[[Any, Any], None]
 """Takes again, at the end of a trial, what `Undo` gave back in it: the same data."""
@@ -503,7 +506,7 @@ class Plugin:
 
     `state` makes the state of a plugin, once for each scheduler; `gate`, `settle`, `reserve`, `undo`, `redo`, `adopt`, `permit`,
     `prebind` and `status` get it first (None without it). `gate` keeps pods out of the queue; one with `settle`, which is called before each decision and says whether it is not done yet, is asked again when a pod is taken from the queue, and says itself whom events
-    help that wait before it, others are asked about all of them after `helped_by`. What `reserve` takes for a pod on its node is kept in the ledger, and
+    help that wait before it, others are asked about all of them after `helped_by`. What `reserve` (or `reserve_anywhere`) takes for a pod on its node is kept in the ledger, and
     `undo` gives it back exactly once; where that happens in a trial, `redo` takes it again at the end (None: in a trial it stays
     taken). A plugin with `adopt` holds it as long as the pod is there, others until the cluster
     shows the pod on its node. `concerns` says of which pods they are asked at all (None: of all), `concerned` the same by the state.
@@ -540,6 +543,7 @@ class Plugin:
     gate: Gate | None = None
     settle: Callable[[Any], bool] | None = None
     reserve: Reserve | None = None
+    reserve_anywhere: ReserveAnywhere | None = None
     undo: Undo | None = None
     redo: Redo | None = None
     adopt: Adopt | None = None
@@ -556,7 +560,7 @@ class Plugin:
     @property
     def decides_late(self) -> bool:
         """Whether it has a say beside filters."""
-        parts = (self.reserve, self.permit, self.gate, self.post_filter)
+        parts = (self.reserve, self.reserve_anywhere, self.permit, self.gate, self.post_filter)
         return any(part is not None for part in parts)
 
 

@@ -12,7 +12,6 @@ from typing import Any, Final
 from koordpolicy.algorithms.gang import Gang, Held, Permitted, Why, gang_id, in_order
 from koordpolicy.algorithms.gang_book import GangBook
 from koordpolicy.algorithms.gang_records import GangPods
-from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.gang import GangDeclaration, GangKey, declared_by_pod
 from koordpolicy.model.pod import PodKey
@@ -441,7 +440,7 @@ class Gangs:
 
     # --- on nodes ---------------------------------------------------------------------------------
 
-    def reserve(self, view: PodView, _nodes: NodeView, _parameters: Parameters) -> PodKey | None:
+    def reserve(self, view: PodView) -> PodKey | None:
         """A pod has a node."""
         key = view.pod.key
         if self.book.gang_of(key) is None:

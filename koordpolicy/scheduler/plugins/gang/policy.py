@@ -1,6 +1,7 @@
 """What policy says of gangs: which one a pod belongs to, how it is placed, and how it stands."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
+from operator import attrgetter
 from typing import Any, Final
 
 from koordpolicy.algorithms.gang import Gang, GangGroup, GangParameters
@@ -18,20 +19,20 @@ from koordpolicy.model.time import NANOSECONDS
 
 KIND: Final = "GangScheduling"
 
-_Count = Callable[[Gang, GangGroup, GangParameters], object]
-_COUNTS: Final[Mapping[str, _Count]] = {
-    "minimum": lambda _gang, _group, said: said.minimum,
-    "total": lambda _gang, _group, said: said.total,
-    "mode": lambda _gang, _group, said: said.mode,
-    "matchPolicy": lambda _gang, _group, said: said.match_policy,
-    "pods": lambda gang, _group, _said: len(gang.pods),
-    "pending": lambda gang, _group, _said: len(gang.pending),
-    "waiting": lambda gang, _group, _said: len(gang.waiting),
-    "bound": lambda gang, _group, _said: len(gang.bound),
-    "onceSatisfied": lambda _gang, group, _said: group.once_satisfied,
-    "rounds": lambda _gang, group, _said: group.rounds,
+_OF_PARAMETERS: Final = {
+    "minimum": "minimum",
+    "total": "total",
+    "mode": "mode",
+    "matchPolicy": "match_policy",
 }
+_OF_GROUP: Final = {"onceSatisfied": "once_satisfied", "rounds": "rounds"}
+_NUMBER_OF: Final = {"pods": "pods", "pending": "pending", "waiting": "waiting", "bound": "bound"}
+_COUNTS: Final = _OF_PARAMETERS.keys() | _OF_GROUP.keys() | _NUMBER_OF.keys()
 """The facts of a gang that do not tell it from another one that stands alike."""
+
+_Likeness = Callable[[Gang, GangGroup, GangParameters], Hashable]
+"""What a gang has in common with those that stand alike, in some of these facts."""
+
 _KEPT: Final = 4096
 """Answers that are kept at most."""
 _UNKNOWN: Final = object()
@@ -66,13 +67,13 @@ class GangPolicy:
         self.reads_priority: Final = self.some_starve or ("gang", "priority") in read
         """Whether anything depends on the priority of gangs."""
 
-        self._by_count: dict[str, tuple[_Count, ...]] = {
-            field: tuple(_COUNTS[fact] for _, fact in sorted(one.facts))
+        self._by_count: dict[str, _Likeness] = {
+            field: _likeness({fact for _, fact in one.facts})
             for field, one in self._decisions.items()
             if all(root == "gang" and fact in _COUNTS for root, fact in one.facts)
         }
         """The decisions that gangs of other names, at another time, have in common with one that stands as they do: what they read."""
-        self._answers: dict[str, dict[tuple[object, ...], Any]] = {field: {} for field in self._by_count}
+        self._answers: dict[str, dict[Hashable, Any]] = {field: {} for field in self._by_count}
         """Their values, by what they read."""
 
     def gang_of(self, pod: PodView, namespace: Mapping[str, Any], now: int) -> str:
@@ -156,10 +157,10 @@ class GangPolicy:
         decision = self._decisions[field]
         if decision.program is None:
             return otherwise if decision.constant is None else decision.constant
-        counts, said = self._by_count.get(field), gang.parameters
-        if counts is None or said is None:
+        likeness, said = self._by_count.get(field), gang.parameters
+        if likeness is None or said is None:
             return self.says(field, lambda: records(gang, group), otherwise)
-        key, answers = tuple([count(gang, group, said) for count in counts]), self._answers[field]
+        key, answers = likeness(gang, group, said), self._answers[field]
         found = answers.get(key, _UNKNOWN)
         if found is _UNKNOWN:
             if len(answers) >= _KEPT:
@@ -258,6 +259,27 @@ class GangDecisions:
 
     def _says(self, field: str, gang: Gang, group: GangGroup, *, otherwise: bool = False) -> bool:
         return self.policy.answer(field, gang, group, self.records, otherwise) is True
+
+
+def _likeness(facts: Collection[str]) -> _Likeness:
+    """How to look at some of `_COUNTS` in few steps: this is asked several times of each pod."""
+    said, shared, sets = (
+        [names[fact] for fact in sorted(facts) if fact in names]
+        for names in (_OF_PARAMETERS, _OF_GROUP, _NUMBER_OF)
+    )
+    of_said = attrgetter(*said) if said else _nothing
+    of_group = attrgetter(*shared) if shared else _nothing
+    if not sets:
+        return lambda _gang, group, parameters: (of_said(parameters), of_group(group))
+    if len(sets) == 1:
+        only = attrgetter(*sets)
+        return lambda gang, group, parameters: (of_said(parameters), of_group(group), len(only(gang)))
+    some = attrgetter(*sets)
+    return lambda gang, group, parameters: (of_said(parameters), of_group(group), *map(len, some(gang)))
+
+
+def _nothing(_of: object) -> None:
+    """Nothing of it is asked."""
 
 
 def _second(now: int) -> Timestamp:
