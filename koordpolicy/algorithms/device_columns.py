@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.algorithms.columns import Mask
-from koordpolicy.algorithms.device_pick import Card
+from koordpolicy.algorithms.device_pick import NO_NUMA, Card
 from koordpolicy.algorithms.device_score import BEST, FillStrategy
 from koordpolicy.model.reading import Amounts
 
@@ -41,6 +41,8 @@ class DeviceColumns:
     """
 
     there: Mask
+    zones: NDArray[np.int16]
+    """The NUMA zone of each device, -1 where that is not said."""
     free: dict[str, Counted]
     total: dict[str, Counted]
     free_of_node: dict[str, Whole]
@@ -52,8 +54,8 @@ class DeviceColumns:
     """The most that any node has, or has had, of a resource."""
     endless: dict[str, int]
     """What is free of a resource that a device does not have: it is not compared."""
-    listed: dict[int, list[Amounts]] = field(default_factory=dict)
-    """What the devices of each row have."""
+    listed: dict[int, list[tuple[Amounts, int]]] = field(default_factory=dict)
+    """What the devices of each row have, and in which zones they are."""
     watched: list[set[int]] = field(default_factory=list)
 
     @staticmethod
@@ -63,6 +65,7 @@ class DeviceColumns:
         shape = nodes, width
         return DeviceColumns(
             np.zeros(shape, np.bool_, order="F"),
+            np.full(shape, NO_NUMA, np.int16, order="F"),
             {name: _zeros(shape, most) for name, most in resources.items()},
             {name: _zeros(shape, most) for name, most in resources.items()},
             {name: np.zeros(nodes, np.int64) for name in resources},
@@ -79,14 +82,15 @@ class DeviceColumns:
         if len(cards) > width or row >= len(self.there):
             return False
         none = [0] * (width - len(cards))
-        listed = [card.total for card in cards]
+        listed = [(card.total, card.numa) for card in cards]
         if listed != self.listed.get(row):  # what nodes have changes less often than what of it is free
-            if not all(map(self._holds, listed)):
+            if not all(self._holds(total) for total, _ in listed):
                 return False
             self.listed[row] = listed
-            self.there[row] = [bool(total) for total in listed] + none
+            self.there[row] = [bool(total) for total, _ in listed] + none
+            self.zones[row] = [max(NO_NUMA, min(numa, _SHORT)) for _, numa in listed] + none
             for name, total in self.total.items():
-                totals = [one.get(name, 0) for one in listed]
+                totals = [one.get(name, 0) for one, _ in listed]
                 in_all = sum(totals)
                 self.without[name] += (not in_all) - (not self.total_of_node[name][row])
                 self.largest[name] = max(self.largest[name], in_all)
@@ -117,6 +121,27 @@ class DeviceColumns:
 
     def fitting(self, each: Amounts, rows: Any = EVERY, *, empty: bool = False) -> NDArray[Any]:
         """How many devices of each node have so much free; `empty` means if nobody had anything."""
+        return _counted(self._able(each, rows, empty=empty))
+
+    def fitting_in_zones(self, each: Amounts, numbers: NDArray[np.int16]) -> list[NDArray[Any]]:
+        """How many devices of each node have so much free in each of its zones, which have these `numbers` (N, zones).
+
+        Devices of which it is not said where they are belong to every zone.
+        """
+        able = self._able(each, EVERY)
+        anywhere = self.zones == NO_NUMA
+        return [
+            _counted(able & (anywhere | (self.zones == numbers[:, place, np.newaxis])))
+            for place in range(numbers.shape[1])
+        ]
+
+    @property
+    def zoned(self) -> Mask:
+        """The nodes of whose devices it is said in which zone they are, of one at least."""
+        found: Mask = (self.there & (self.zones != NO_NUMA)).any(axis=1)
+        return found
+
+    def _able(self, each: Amounts, rows: Any, *, empty: bool = False) -> Mask:
         found: Mask = self.there[rows]
         for name, number in each.items():
             free = self.free.get(name)
@@ -128,11 +153,7 @@ class DeviceColumns:
                 found = found & (free[rows] == _SHORT)
             else:
                 found = found & (free[rows] >= number)
-        if found.shape[1] > _BYTES:
-            many: NDArray[np.int64] = found.sum(axis=1)
-            return many
-        counted: NDArray[np.int8] = np.add.reduce(found.view(np.int8), axis=1, dtype=np.int8)
-        return counted
+        return found
 
     def filled(
         self, each: Amounts, weights: Mapping[str, int], strategy: FillStrategy, rows: Any = EVERY
@@ -168,6 +189,14 @@ class DeviceColumns:
             none = np.zeros(len(self.there[rows]), np.int64)
             return none, none
         return self.total_of_node[name][rows], self.free_of_node[name][rows]
+
+
+def _counted(devices: Mask) -> NDArray[Any]:
+    if devices.shape[1] > _BYTES:
+        many: NDArray[np.int64] = devices.sum(axis=1)
+        return many
+    counted: NDArray[np.int8] = np.add.reduce(devices.view(np.int8), axis=1, dtype=np.int8)
+    return counted
 
 
 def _zeros(shape: tuple[int, int], most: int) -> Counted:

@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from koordpolicy.algorithms.cpu_accumulator import (
     BindPolicy,
@@ -45,6 +45,8 @@ from koordpolicy.model.protocol import CPU
 from koordpolicy.model.reading import Amounts
 
 MILLI: Final = 1000
+
+NOT_BESIDE: Final = "node(s) cannot allocate what the pod wants beside CPUs in its NUMA zones"
 
 
 class NoRoom(Exception):
@@ -88,7 +90,7 @@ class HintProvider(Protocol):
     """Someone else who allocates something of a pod's in zones, such as devices."""
 
     def hints(self) -> Hints:
-        """On which zones it could."""
+        """On which zones it could. Raises NoRoom where it can on none."""
         ...
 
     def fits(self, zones: int | None) -> bool:
@@ -96,24 +98,38 @@ class HintProvider(Protocol):
         ...
 
 
+class Placed(NamedTuple):
+    """What a pod gets, and the zones (a mask; None: any) in which everybody allocates for it."""
+
+    allocation: Allocation
+    zones: int | None
+
+
 def allocate(
     room: NodeRoom, needs: PodNeeds, scored: ZoneRules, providers: Iterable[HintProvider] = ()
 ) -> Allocation:
     """What a pod gets on a node. Raises NoRoom with the reason."""
+    return place(room, needs, scored, providers).allocation
+
+
+def place(
+    room: NodeRoom, needs: PodNeeds, scored: ZoneRules, providers: Iterable[HintProvider] = ()
+) -> Placed:
+    """The same, and in which zones. Raises NoRoom with the reason."""
     terms = terms_of(needs, room.rules)
     reason = conflict(needs, room.rules, room.layout.per_core)
     if reason is not None:
         raise NoRoom(reason)
     if terms.numa is NUMAPolicy.NONE:
-        return _given(room, needs, terms, None)
+        return Placed(_given(room, needs, terms, None), None)
     if not room.offers:
         raise NoRoom(NO_ZONES)
     found = affinity(room, needs, terms, scored, others := tuple(providers))
     if not found.admitted:
         raise NoRoom("; ".join(found.unsatisfied) or found.reason)
     if not all(one.fits(found.zones) for one in others):
-        raise NoRoom("node(s) cannot allocate what the pod wants beside CPUs in its NUMA zones")
-    return _given(room, needs, terms, found.zones)
+        raise NoRoom(NOT_BESIDE)
+    return Placed(_given(room, needs, terms, found.zones), found.zones)
 
 
 def affinity(

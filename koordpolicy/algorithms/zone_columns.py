@@ -45,6 +45,9 @@ _LASTING: Final = 6
 
 _BINDS: Final = (BindPolicy.NONE, BindPolicy.FULL_PCPUS, BindPolicy.SPREAD_BY_PCPUS)
 _POLICIES: Final = tuple(NUMAPolicy)
+NO_ZONE: Final = -2
+"""The number of a zone that is not there."""
+_MOST_NUMBER: Final = np.iinfo(np.int16).max
 _SINGLE, _FULL = _POLICIES.index(NUMAPolicy.SINGLE_NUMA_NODE), _BINDS.index(BindPolicy.FULL_PCPUS)
 
 _Zones = NDArray[np.int64]
@@ -72,6 +75,17 @@ def _all_take_it(rows: int) -> Looked:
     return Looked(nowhere, nowhere[0], nowhere[0], none=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Where others can allocate what a pod wants beside CPUs: in which zones by themselves (rows, zones in the order of
+    `RoomColumns.numbers`), on nodes that are `told`; of those that are `unsure` nothing is known.
+    """
+
+    zones: Mask
+    told: Mask
+    unsure: Mask
+
+
 class RoomColumns:
     """The rooms of nodes by row. A row that was never put has neither CPUs nor zones."""
 
@@ -88,6 +102,8 @@ class RoomColumns:
         self._bind = np.zeros(rows, np.int64)
         self._numa = np.zeros(rows, np.int64)
         self._zones = np.zeros((rows, MOST_ZONES), np.bool_)
+        self.numbers = np.full((rows, MOST_ZONES), NO_ZONE, np.int16)
+        """The numbers of each node's zones, in order."""
         self._shared = np.zeros((rows, MOST_ZONES), np.bool_)
         self.sold = np.zeros(rows, np.int64)
         """What the CPUs that pods own are sold for, in millicores."""
@@ -112,10 +128,12 @@ class RoomColumns:
         self._usable[:, row] = [len(cpus) for cpus in sets]
         self._in_zone[:, row] = 0
         self._zones[row] = self._shared[row] = False
+        self.numbers[row] = NO_ZONE
         for place, zone in enumerate(numbers):
             there = layout.zones.get(zone, frozenset())
             self._in_zone[:, row, place] = [len(cpus & there) for cpus in sets]
             self._zones[row, place] = True
+            self.numbers[row, place] = min(zone, _MOST_NUMBER)
             self._shared[row, place] = room.uses.get(zone) is ZoneUse.SHARED
         self.sold[row] = amplified_cpu(MILLI * room.owned, room.rules.ratio)
         ratio = max(room.rules.ratio, 1.0)
@@ -160,8 +178,13 @@ class RoomColumns:
         """Whether any node sells its CPU more than once."""
         return self._amplified > 0
 
-    def look(self, needs: PodNeeds) -> Looked:
-        """What is known of a pod on each node."""
+    @property
+    def most_zones(self) -> int:
+        """So many zones no node exceeds."""
+        return self._most
+
+    def look(self, needs: PodNeeds, beside: Beside | None = None) -> Looked:
+        """What is known of a pod on each node, which wants something `beside` perhaps."""
         if not (needs.numa or self._forced or self._aligned or self._odd):
             return self._look_at_counts(needs)
         rows, count = self._rows, needs.count
@@ -178,6 +201,9 @@ class RoomColumns:
         )
         aligned = numa > 0
         each, together, known = self._in_zones(needs, bound, bind, required, whole)
+        if beside is not None:
+            each = each & (beside.zones | ~beside.told[:, np.newaxis])
+            known = known & ~beside.unsure
         fits = each.any(axis=1)
         ends = (
             aligned & ~self._zones.any(axis=1),

@@ -5,7 +5,7 @@ given back once. Where a pod leaves its node in a trial, what it has is free unt
 row of the node table stands what is asked of all of them at once (`algorithms/zone_columns.py`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,7 +16,7 @@ from koordpolicy.algorithms.columns import Column
 from koordpolicy.algorithms.cpu_accumulator import CPUExclusive
 from koordpolicy.algorithms.cpu_binding import NodeRules, PodNeeds
 from koordpolicy.algorithms.node_cpus import NodeAccount
-from koordpolicy.algorithms.zone_allocation import NodeRoom, NoRoom, allocate
+from koordpolicy.algorithms.zone_allocation import HintProvider, NodeRoom, NoRoom, allocate
 from koordpolicy.algorithms.zone_columns import RoomColumns
 from koordpolicy.cluster.claims import ClaimLedger
 from koordpolicy.cluster.cpu_policy import CPUPolicy
@@ -36,7 +36,8 @@ _SPARE: Final = 64
 @dataclass(frozen=True, slots=True)
 class CPUClaim:
     """What a pod has of the CPUs and zones of a node. `spec` is the annotation that says how it was bound, empty where that says so
-    already; `of` the class that its label says; `lender` the UID of the pod out of whose claim it is, empty for none.
+    already; `of` the class that its label says; `lender` the UID of the pod out of whose claim it is, empty for none. `zones` are
+    those in which everything is allocated for it (a mask; None: any).
     """
 
     pod: PodKey
@@ -47,6 +48,7 @@ class CPUClaim:
     of: str = ""
     uid: str = ""
     lender: str = ""
+    zones: int | None = None
 
 
 @dataclass(slots=True)
@@ -200,9 +202,18 @@ class CPUAccounts:
                 known.account.hold(claim.pod, claim.allocation, claim.exclusive)
         return known.account
 
-    def why_not(self, node: str, needs: PodNeeds) -> str:
-        """Why a node has no room for what a pod needs, tried out; empty where it has. Remembered until something changes there."""
+    def why_not(self, node: str, needs: PodNeeds, providers: Iterable[HintProvider] = ()) -> str:
+        """Why a node has no room for what a pod needs, tried out; empty where it has.
+
+        Remembered until something changes there, but for what depends on others that provide hints.
+        """
         assert self.policy is not None
+        if others := tuple(providers):
+            try:
+                allocate(self.account(node).room, needs, self.policy.scoring, others)
+            except NoRoom as problem:
+                return str(problem)
+            return ""
         known = self._node(node)
         found = known.refused.get(needs)
         if found is None:

@@ -56,6 +56,10 @@ class DeviceSort:
     """The models that are given as a whole only."""
     score: PreparedDecision | None = None
     """What nodes are worth by their devices; None where policy does not say."""
+    zoned: bool = True
+    """Whether devices lie in the zones that are found for a pod's CPUs and memory, and have a say in which these are."""
+    zone_score: int = 0
+    """What zones score where a pod has the devices that it would get anyway."""
 
     def key(self, card: Card, device: Device, pod: Record, gradient: int) -> SortKey:
         """The place of a device among others; `gradient` is what it would mean for usual pods, 0 to 100."""
@@ -151,6 +155,8 @@ def _sort(graph: RuleGraph, name: str, keys: Mapping[tuple[str, str], tuple[str,
         value("isolationLabel") or "",
         frozenset(value("unsharedModels") or ()),
         score if score.program is not None or score.constant is not None else None,
+        value("zoned") is not False,
+        value("zoneScore") or 0,
     )
 
 

@@ -27,6 +27,9 @@ from koordpolicy.model.reading import (
 _MOST: Final = 4096
 """More devices than any machine has; what comes after them is passed over."""
 
+_MOST_ZONES: Final = 1024
+"""More NUMA zones than the kernel counts; a device said to be in one beyond is in none that is known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Device:
@@ -102,7 +105,7 @@ def _device(one: Json, at: str) -> Device:
         texts(one, "labels", at),
         integer(one, "minor", at) or 0,
         text(one, "id", at),
-        -1 if numa is None else numa,
+        -1 if numa is None or not 0 <= numa < _MOST_ZONES else numa,
         text(topology, "pcieID", where),
         tuple(
             _group(group, f"{at}.vfGroups[{place}]")

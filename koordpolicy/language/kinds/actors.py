@@ -233,7 +233,8 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "scheduling scheduling.combinations scheduling.converts scheduling.percents scheduling.counter scheduling.measured "
             "scheduling.sized scheduling.atMost scheduling.placement scheduling.order scheduling.partitionSizes "
             "scheduling.leftover scheduling.bestPartitionsFirst scheduling.usualPods scheduling.fragmentationScale "
-            "scheduling.imbalance scheduling.score scheduling.isolationLabel scheduling.unsharedModels"
+            "scheduling.imbalance scheduling.score scheduling.zoned scheduling.zoneScore "
+            "scheduling.isolationLabel scheduling.unsharedModels"
         ),
     ),
     ("Overcommit", _COMPILED, _RULES),

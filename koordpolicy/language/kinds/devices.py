@@ -198,6 +198,29 @@ class DeviceScheduling(PolicyModel):
             components=_SCHEDULER,
         ),
     ] = None
+    zoned: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether devices have a say in which NUMA zones a pod lies that is kept in some, and are taken from these.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default=True,
+        ),
+    ] = None
+    zone_score: Annotated[
+        Value,
+        Slot(
+            INT,
+            "What zones score, beside 0 to 100 for CPU and memory, on which a pod has the very devices that it would get if zones "
+            "did not matter.",
+            minimum=0,
+            maximum=1_000_000,
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default=500,
+        ),
+    ] = None
     partition_sizes: Annotated[
         Value,
         Slot(

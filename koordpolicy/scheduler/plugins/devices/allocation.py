@@ -1,13 +1,22 @@
 """Which devices of one node a pod gets, of each type that it asks for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Final
 
 from koordpolicy.algorithms.device_need import DeviceNeed, HintStrategy, by_strategy
 from koordpolicy.algorithms.device_partition import Partition, Partitions, best_partitions
-from koordpolicy.algorithms.device_pick import SCOPES, Card, Key, Scope, Unpicked, pick, pick_by_topology
+from koordpolicy.algorithms.device_pick import (
+    NO_NUMA,
+    SCOPES,
+    Card,
+    Key,
+    Scope,
+    Unpicked,
+    pick,
+    pick_by_topology,
+)
 from koordpolicy.cluster.device_cards import DeviceCards
 from koordpolicy.cluster.device_policy import DeviceSort
 from koordpolicy.cluster.pods import PodView
@@ -41,8 +50,12 @@ def allocate(
     needs: Mapping[str, DeviceNeed],
     wishes: DeviceWishes,
     spare_cpu: int = 0,
+    zones: int | None = None,
 ) -> Shares:
-    """What a pod gets of a node's devices as they are; `spare_cpu` is what the node has for it and others. Raises Unpicked."""
+    """What a pod gets of a node's devices as they are, in some NUMA zones (a mask; None: in any). Raises Unpicked.
+
+    `spare_cpu` is what the node has for it and others.
+    """
     assert cards.policy is not None
     joint = [type for type in wishes.joint if type in needs and not _all_of_them(wishes, type)]
     if len(joint) < 2:
@@ -50,7 +63,8 @@ def allocate(
     found: dict[str, tuple[DeviceShare, ...]] = {}
     switches: frozenset[str] = frozenset()
     for type in [*joint, *(type for type in needs if type not in joint)]:
-        one = _Choice(cards, node, pod, cards.policy.sorts[type], wishes)
+        sort = cards.policy.sorts[type]
+        one = _Choice(cards, node, pod, sort, wishes, zones if sort.zoned else None)
         need = one.need(needs[type])
         one.measure(need, spare_cpu)
         if type in joint[1:]:
@@ -65,6 +79,40 @@ def allocate(
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Dealing:
+    """All that says what a pod gets of a node's devices. `lender` is the UID of the pod out of whose claim it takes, empty for none;
+    `restricted` says that it takes out of nothing else.
+    """
+
+    cards: DeviceCards
+    node: str
+    pod: PodView
+    needs: Mapping[str, DeviceNeed]
+    wishes: DeviceWishes
+    spare_cpu: int = 0
+    lender: str = ""
+    restricted: bool = False
+
+    def shares(self, zones: int | None = None) -> Shares:
+        """What it gets in some NUMA zones (a mask; None: in any). Raises Unpicked."""
+        cards = self.cards
+        with cards.lent(self.node, self.lender) as kept:
+            if kept:
+                # Out of what is kept for it, before anything else.
+                cards.only(kept)
+                try:
+                    return self._allocated(zones)
+                except Unpicked:
+                    if self.restricted:
+                        raise
+                cards.only({})
+            return self._allocated(zones)
+
+    def _allocated(self, zones: int | None) -> Shares:
+        return allocate(self.cards, self.node, self.pod, self.needs, self.wishes, self.spare_cpu, zones)
+
+
 def _all_of_them(wishes: DeviceWishes, type: str) -> bool:
     hint = wishes.hints.get(type)
     return hint is not None and hint.strategy == HintStrategy.APPLY_FOR_ALL
@@ -77,6 +125,7 @@ class _Choice:
         "_by_minor",
         "_cards",
         "_devices",
+        "_elsewhere",
         "_functions",
         "_gradients",
         "_hint",
@@ -90,7 +139,13 @@ class _Choice:
     )
 
     def __init__(
-        self, cards: DeviceCards, node: str, pod: PodView, sort: DeviceSort, wishes: DeviceWishes
+        self,
+        cards: DeviceCards,
+        node: str,
+        pod: PodView,
+        sort: DeviceSort,
+        wishes: DeviceWishes,
+        zones: int | None,
     ) -> None:
         self._sort, self._wishes, self._pod = sort, wishes, pod
         self._of, self._node = cards, node
@@ -102,6 +157,11 @@ class _Choice:
             if device.type == sort.type:
                 described.setdefault(device.minor, device)
         self._cards = cards.cards(node, sort.type)
+        self._elsewhere: list[int] = []
+        """Devices in use that the pod may not have."""
+        if zones is not None:
+            self._elsewhere = [card.minor for card in self._cards if card.used and not _lies_in(card, zones)]
+            self._cards = [card for card in self._cards if _lies_in(card, zones)]
         if self._hint is not _NO_HINT:
             matches = self._hint.selector.matches
             self._cards = [card for card in self._cards if matches(described[card.minor].labels)]
@@ -174,7 +234,7 @@ class _Choice:
         return best_partitions(
             self._table(),
             need.count,
-            [card.minor for card in self._cards if card.used],
+            [*self._elsewhere, *(card.minor for card in self._cards if card.used)],
             [card.minor for card in self._able if card.total],
             self._sort.left,
             first_group_only=self._wishes.restricted,
@@ -211,6 +271,11 @@ class _Choice:
         card, functions = self._by_minor[minor], self._functions
         own = () if functions is None else (functions[minor],)
         return DeviceShare(minor, _filled(card, need.each, self._sort), self._ids[minor], own)
+
+
+def _lies_in(card: Card, zones: int) -> bool:
+    """Whether a device is in one of some zones; one of which that is not said is in all."""
+    return card.numa == NO_NUMA or bool(zones >> card.numa & 1)
 
 
 def _filled(card: Card, each: Amounts, sort: DeviceSort) -> Amounts:

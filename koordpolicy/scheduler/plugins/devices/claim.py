@@ -5,6 +5,7 @@ from typing import Any
 
 from koordpolicy.algorithms.device_need import DeviceRequestError
 from koordpolicy.algorithms.device_pick import Unpicked
+from koordpolicy.cluster.cpu_accounts import CPUAccounts
 from koordpolicy.cluster.device_cards import DeviceCards, DeviceClaim
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
@@ -14,7 +15,7 @@ from koordpolicy.kube.resources import PODS
 from koordpolicy.model.pod_devices import read_shares, read_wishes, shares_text
 from koordpolicy.model.protocol import ALLOCATE_RESTRICTED, DEVICE_ALLOCATED
 from koordpolicy.scheduler.plugins.base import Host, Port, Refusal, Sleep, request_of
-from koordpolicy.scheduler.plugins.devices.allocation import allocate
+from koordpolicy.scheduler.plugins.devices.allocation import Dealing
 from koordpolicy.scheduler.plugins.devices.filters import asks_for_devices
 from koordpolicy.scheduler.plugins.devices.fragmentation import spare_cpu
 from koordpolicy.scheduler.plugins.parameters import Parameters
@@ -37,25 +38,28 @@ def take(host: Host, pod: PodView, nodes: NodeView, _parameters: Parameters) -> 
             return None
         lender = nodes.state.reservations.lender(pod)
         uid = "" if lender is None else lender.uid
-        wishes, spare = read_wishes(pod.pod.annotations), _spare_cpu(cards, nodes)
-        with cards.lent(node, uid) as kept:
-            shares = None
-            if lender is not None and kept:
-                # Out of what is kept for it, before anything else.
-                cards.only(kept)
-                try:
-                    shares = allocate(cards, node, pod, needs, wishes, spare)
-                except Unpicked:
-                    if lender.allocate_policy == ALLOCATE_RESTRICTED:
-                        raise
-                cards.only({})
-            if shares is None:
-                shares = allocate(cards, node, pod, needs, wishes, spare)
+        dealt = Dealing(
+            cards,
+            node,
+            pod,
+            needs,
+            read_wishes(pod.pod.annotations),
+            _spare_cpu(cards, nodes),
+            uid,
+            lender is not None and lender.allocate_policy == ALLOCATE_RESTRICTED,
+        )
+        shares = dealt.shares(_zones_of(nodes.state.cpus, pod, node))
     except (DeviceRequestError, Unpicked) as why:
         return Refusal(str(why))
     claim = DeviceClaim(pod.pod.key, node, shares, pod.pod.uid, uid, is_reserve_pod(pod))
     cards.take(claim)
     return claim
+
+
+def _zones_of(cpus: CPUAccounts, pod: PodView, node: str) -> int | None:
+    """The NUMA zones in which everything is allocated for a pod, as the plugin NodeNUMAResource has found (None: any)."""
+    claim = cpus.claim_of(pod.pod.key)
+    return claim.zones if claim is not None and claim.node == node else None
 
 
 def _spare_cpu(cards: DeviceCards, nodes: NodeView) -> int:

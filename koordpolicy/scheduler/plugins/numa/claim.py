@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from koordpolicy.algorithms.cpu_accumulator import BindPolicy, CPUExclusive
 from koordpolicy.algorithms.cpu_binding import PodNeeds, Terms, terms_of
-from koordpolicy.algorithms.zone_allocation import NoRoom, allocate
+from koordpolicy.algorithms.zone_allocation import NoRoom, place
 from koordpolicy.cluster.cpu_accounts import CPUClaim
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
@@ -15,6 +15,8 @@ from koordpolicy.model.cpu_topology import allocation_text, read_allocation, rea
 from koordpolicy.model.protocol import ALLOCATE_RESTRICTED, QOS_CLASS, RESOURCE_SPEC, RESOURCE_STATUS
 from koordpolicy.model.reading import ObjectError, embedded_object
 from koordpolicy.scheduler.plugins.base import Host, Refusal, request_of
+from koordpolicy.scheduler.plugins.devices.fragmentation import spare_cpu
+from koordpolicy.scheduler.plugins.devices.hints import hints_of_devices
 from koordpolicy.scheduler.plugins.numa.filters import needs_of
 from koordpolicy.scheduler.plugins.parameters import Parameters
 
@@ -40,24 +42,33 @@ def take(host: Host, pod: PodView, nodes: NodeView, _parameters: Parameters) -> 
         if needs is None or cpus.policy is None:
             return None
         lender = nodes.state.reservations.lender(pod)
-        room = (
-            cpus.account(node).room
-            if lender is None
-            else cpus.room_of(node, lender.uid, only=lender.allocate_policy == ALLOCATE_RESTRICTED)
-        )
+        uid, restricted = "", False
+        if lender is None:
+            room = cpus.account(node).room
+        else:
+            uid, restricted = lender.uid, lender.allocate_policy == ALLOCATE_RESTRICTED
+            room = cpus.room_of(node, uid, only=restricted)
         terms = terms_of(needs, room.rules)
         if not (terms.bound or terms.numa):
             return None
-        allocation = allocate(room, needs, cpus.policy.scoring)
+        devices = hints_of_devices(nodes.state.cards, pod) if terms.numa else None
+        beside = [] if devices is None else devices.on(node, _spare_cpu(nodes), uid, restricted=restricted)
+        allocation, zones = place(room, needs, cpus.policy.scoring, beside)
     except (NoRoom, ObjectError) as why:
         return Refusal(str(why))
-    if not allocation:
+    if not allocation and zones is None:
         return None
     spec = _spec(pod, needs, terms) if terms.bound else ""
-    of, uid = pod.pod.labels.get(QOS_CLASS, ""), "" if lender is None else lender.uid
-    claim = CPUClaim(pod.pod.key, node, allocation, needs.exclusive, spec, of, pod.pod.uid, uid)
+    of = pod.pod.labels.get(QOS_CLASS, "")
+    claim = CPUClaim(pod.pod.key, node, allocation, needs.exclusive, spec, of, pod.pod.uid, uid, zones)
     cpus.take(claim)
     return claim
+
+
+def _spare_cpu(nodes: NodeView) -> int:
+    """The node's CPU that nobody has requested yet, where policy has fragmentation measured."""
+    policy = nodes.state.cards.policy
+    return int(spare_cpu(nodes)[0]) if policy is not None and policy.measures else 0
 
 
 def give_back(host: Host, claim: CPUClaim) -> None:
@@ -89,7 +100,7 @@ def adopt(host: Host, pod: PodView, node: str) -> CPUClaim | None:
 
 def said_on_pod(claim: Any) -> Mapping[str, str]:
     """What is written on a pod with its binding: what it has, and how it was bound."""
-    found = {RESOURCE_STATUS: allocation_text(claim.allocation)}
+    found = {RESOURCE_STATUS: allocation_text(claim.allocation)} if claim.allocation else {}
     return {**found, RESOURCE_SPEC: claim.spec} if claim.spec else found
 
 

@@ -24,6 +24,8 @@ from koordpolicy.cluster.state import ClusterState
 from koordpolicy.model.protocol import CPU
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.scheduler.plugins.base import Said, request_of
+from koordpolicy.scheduler.plugins.devices.filters import devices_wanted
+from koordpolicy.scheduler.plugins.devices.hints import HintsOfDevices, hints_of_devices
 from koordpolicy.scheduler.plugins.parameters import Parameters, text, weights
 from koordpolicy.scheduler.plugins.verdicts import Verdicts, refuses_none
 
@@ -41,7 +43,7 @@ def needs_of(pod: PodView, cpus: CPUAccounts) -> PodNeeds | None:
     return None
 
 
-def cpus_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
+def cpus_wanted(pod: PodView, state: ClusterState, said: Said) -> Hashable | None:
     """What stays equal as long as the answers about CPUs and zones do; None for a pod that they do not concern."""
     cpus = state.cpus
     if not cpus.known:
@@ -50,7 +52,13 @@ def cpus_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable | No
         needs = needs_of(pod, cpus)
     except ObjectError as error:
         return str(error)
-    return None if needs is None else (cpus.version, needs)
+    if needs is None:
+        return None
+    if needs.numa or cpus.columns().any_aligned:
+        devices = devices_wanted(pod, state, said)
+        if devices is not None:
+            return cpus.version, needs, devices
+    return cpus.version, needs
 
 
 def cpus_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:
@@ -63,14 +71,17 @@ def cpus_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdict
         return Verdicts((str(error),), everywhere, everywhere[0])
     if needs is None:
         return refuses_none(("cpus",), nodes.count)
-    looked, total = cpus.columns().look(needs), nodes.total
+    columns, total, devices = cpus.columns(), nodes.total, None
+    if needs.numa or columns.any_aligned:
+        devices = hints_of_devices(nodes.state.cards, pod)
+    looked = columns.look(needs, None if devices is None else devices.beside(nodes, columns))
     # Rows beyond those of nodes mean nothing.
     if looked.none or not (looked.undecided[:total].any() or looked.refused[:, :total].any()):
         return refuses_none(("cpus",), nodes.count)
     refused: Mask = np.array([nodes.some(one[:total]) for one in looked.refused])
     undecided: NDArray[np.intp] = np.flatnonzero(nodes.some(looked.undecided[:total]))
     unresolvable: Mask = nodes.some(looked.unresolvable[:total]).copy()
-    more = _tried(needs, cpus, nodes, undecided)
+    more = _tried(needs, devices, nodes, undecided)
     reasons = (*REASONS, *more)
     if more:
         refused = np.vstack((refused, *more.values()))
@@ -82,13 +93,14 @@ def cpus_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdict
 
 
 def _tried(
-    needs: PodNeeds, cpus: CPUAccounts, nodes: NodeView, places: NDArray[np.intp]
+    needs: PodNeeds, devices: HintsOfDevices | None, nodes: NodeView, places: NDArray[np.intp]
 ) -> Mapping[str, Mask]:
     """Those of some nodes that refuse a pod when it is tried there, by reason."""
     found: dict[str, Mask] = {}
-    names = nodes.names()
+    names, cpus = nodes.names(), nodes.state.cpus
     for at in places.tolist():
-        reason = cpus.why_not(nodes.text(int(names[at])), needs)
+        node = nodes.text(int(names[at]))
+        reason = cpus.why_not(node, needs, () if devices is None else devices.on(node))
         if reason:
             if reason not in found:
                 found[reason] = np.zeros(nodes.count, np.bool_)
