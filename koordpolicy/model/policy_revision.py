@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from koordpolicy.model.protocol import KOORDPOLICY_API
-from koordpolicy.model.reading import Json, ObjectError, integer, mapping, objects, text
+from koordpolicy.model.reading import Json, ObjectError, integer, mapping, objects, text, text_list
 
 KIND: Final = "PolicyRevision"
 MOST_DIAGNOSTICS: Final = 20
@@ -19,6 +19,9 @@ MOST_DIAGNOSTICS: Final = 20
 
 MOST_LAGGING: Final = 100
 """How many agents a status names at most."""
+
+MOST_PUT_OFF: Final = 20
+"""How many sorts of requests an instance says are put off."""
 
 MOST_HISTORY: Final = 50
 """How many entries the history of a rollout keeps, the newest."""
@@ -66,13 +69,17 @@ class ShownDiagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One process and what it makes of the revision. `name` is its pod, or its node."""
+    """One process and what it makes of the revision. `name` is its pod, or its node.
+
+    `put_off` are requests, such as `patch nodes`, of which the API server has taken none for long: all had the answer 429.
+    """
 
     name: str
     component: str
     state: InstanceState
     node: str = ""
     since: str = ""
+    put_off: tuple[str, ...] = ()
 
 
 class LaggingState(StrEnum):
@@ -277,7 +284,12 @@ def _diagnostic_to_json(one: ShownDiagnostic) -> dict[str, Any]:
 
 def _instance_to_json(one: Instance) -> dict[str, Any]:
     return _filled(
-        name=one.name, component=one.component, node=one.node, state=str(one.state), since=one.since
+        name=one.name,
+        component=one.component,
+        node=one.node,
+        state=str(one.state),
+        since=one.since,
+        putOff=list(one.put_off[:MOST_PUT_OFF]),
     )
 
 
@@ -391,4 +403,5 @@ def _instance(one: Json) -> Instance:
         InstanceState(written),
         text(one, "node", at),
         text(one, "since", at),
+        tuple(text_list(one, "putOff", at)),
     )

@@ -286,10 +286,16 @@ async def running_component(
             leads=leads_rollouts,
             recorder=recorder,
         )
+        reporter.put_off = lambda: sight.put_off(settings.unready_after)
         unreadable = unreadable_objects(metrics, recorder, leads)
         troubles = Troubles(metrics, live, recorder, leads=leads, now=now_ns)
-        process.status.add(lambda: {"leader": leadership.status(), **_put_off(sight, settings.unready_after)})
-        process.status.add(lambda: unreadable_status(unreadable))
+        process.status.add(
+            lambda: {
+                "leader": leadership.status(),
+                **_put_off(sight, settings.unready_after),
+                **unreadable_status(unreadable),
+            }
+        )
         process.status.add(troubles.status)
         leadership.subscribe(lambda _: reporter.again())
         leadership.subscribe(lambda leading: unreadable.again() if leading else None)

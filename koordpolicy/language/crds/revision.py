@@ -7,6 +7,7 @@ from koordpolicy.model.policy_revision import (
     MOST_DIAGNOSTICS,
     MOST_HISTORY,
     MOST_LAGGING,
+    MOST_PUT_OFF,
     InstanceState,
     LaggingState,
 )
@@ -185,6 +186,13 @@ _INSTANCE: Schema = {
             "enum": [str(state) for state in InstanceState],
         },
         "since": {"description": "Since when.", **_TIME},
+        "putOff": {
+            "description": "Requests, such as `patch nodes`, of which the API server has taken none for long: it answers 429.",
+            "type": "array",
+            "items": {"type": "string", "maxLength": 316},
+            "maxItems": MOST_PUT_OFF,
+            "x-kubernetes-list-type": "atomic",
+        },
     },
 }
 

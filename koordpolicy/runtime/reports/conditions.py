@@ -1,6 +1,6 @@
 """Conditions as kstatus, Flux, Argo CD and `kubectl wait` understand them.
 
-`Ready` always stands; `Reconciling` and `Stalled` only while they hold. A reader sees: Reconciling, in progress;
+`Ready` always stands; `Reconciling`, `Stalled` and our own `Throttled` only while they hold. A reader sees: Reconciling, in progress;
 Stalled, failed, so that waiting ends at once; else Ready says it.
 """
 
@@ -22,6 +22,9 @@ STALLED: Final = "Stalled"
 
 REPORTED: Final = "Reported"
 """The reason of the first condition of a revision, until somebody speaks for all."""
+THROTTLED: Final = "Throttled"
+"""Stands beside the others while the API server takes none of a sort of requests (429) from a process that runs the revision."""
+
 NOT_RUN: Final = "NotRun"
 """The reason of a revision that nobody runs and nobody has judged: newer ones came too soon."""
 
@@ -50,6 +53,18 @@ def failed(reason: str, message: str) -> tuple[StatusCondition, ...]:
         StatusCondition(READY, "False", reason, message),
         StatusCondition(STALLED, "True", reason, message),
     )
+
+
+def throttled(put_off: Mapping[str, Sequence[str]]) -> tuple[StatusCondition, ...]:
+    """What a revision decides waits; `put_off` are sorts of requests, by process. Nothing where there are none."""
+    if not put_off:
+        return ()
+    who = "; ".join(f"{one} ({', '.join(what)})" for one, what in sorted(put_off.items()))
+    message = (
+        f"the API server answers requests with 429 (too many requests) only, so that what this revision decides waits: {who};"
+        " look at the API server's load and its FlowSchemas; they are tried again"
+    )
+    return (StatusCondition(THROTTLED, "True", "TooManyRequests", message),)
 
 
 def superseded(message: str) -> tuple[StatusCondition, ...]:
@@ -82,7 +97,7 @@ def stands(wanted: Iterable[StatusCondition], standing: Sequence[Mapping[str, An
     """Whether the object says all that already, and nothing else of ours."""
     said = {one.get("type"): (one.get("status"), one.get("reason"), one.get("message")) for one in standing}
     told = {one.type: (one.status, one.reason, cut(one.message)) for one in wanted}
-    ours = {kind: said[kind] for kind in (READY, RECONCILING, STALLED) if kind in said}
+    ours = {kind: said[kind] for kind in (READY, RECONCILING, STALLED, THROTTLED) if kind in said}
     return ours == told and all(
         one.get("observedGeneration") == generation for one in standing if one.get("type") in told
     )

@@ -74,6 +74,9 @@ class Reporter:
         self._leads = leads
         self._recorder = recorder
         self._look = look
+        self.put_off: Callable[[], tuple[str, ...]] = tuple
+        """Which sorts of requests the API server takes none of now."""
+        self._told_put_off: tuple[str, ...] = ()
         self._speaker = Speaker(objects, roll, who.member)
         self.speaking = False
         """Whether this process speaks for all."""
@@ -131,7 +134,9 @@ class Reporter:
         return self._look
 
     def _has_news(self) -> bool:
-        """Whether the last look has shown that somebody else is to speak, or that others run something else."""
+        """Whether the last look has shown that somebody else is to speak, that others run something else, or what the API server puts off."""
+        if self._told_put_off != self.put_off():
+            return True
         if self.speaking != self._speaker.speaks(leads=self._leads()):
             return True
         return self.speaking and self._speaker.news
@@ -152,6 +157,7 @@ class Reporter:
         if self._ours is None:
             await self._find_ours()
         ours = self._ours = self._ours or set()
+        put_off = self.put_off()
         if not self._speaker.looked:
             await self._speaker.look()
         self.speaking = self._speaker.speaks(leads=self._leads())
@@ -171,6 +177,7 @@ class Reporter:
             ours.discard(name)
         if self.speaking:
             await self._speaker.collect(names, "" if active is None else active.revision.name, decides)
+        self._told_put_off = put_off
 
     def wanted(self) -> list[RevisionReport]:
         """The revisions that matter now, the active one first."""
@@ -237,7 +244,8 @@ class Reporter:
         conditions: tuple[StatusCondition, ...],
     ) -> RevisionReport:
         who = self._who
-        instance = Instance(who.instance, who.component, state, who.node, time_text(since))
+        put_off = self.put_off() if state is InstanceState.ACTIVE else ()
+        instance = Instance(who.instance, who.component, state, who.node, time_text(since), put_off)
         told = PolicyRevision(
             bundle, revision.name, revision.digest, revision.commit, self._live.origin, status
         )

@@ -186,6 +186,12 @@ def member_of(entry: Mapping[str, Any]) -> Member:
     return Member(str(entry.get("component", "")), str(entry.get("name", "")))
 
 
+def put_off_of(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """The requests that the API server puts off, as a process says in its entry."""
+    said = entry.get("putOff")
+    return tuple(map(str, said)) if isinstance(said, list | tuple) else ()
+
+
 def members_of(obj: Object, state: InstanceState) -> frozenset[Member]:
     """The processes in whose entries a state stands."""
     return frozenset(member_of(entry) for entry in entries_of(obj) if entry.get("state") == state)

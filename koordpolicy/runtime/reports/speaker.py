@@ -24,12 +24,14 @@ from koordpolicy.runtime.reports.conditions import (
     READY,
     RECONCILING,
     STALLED,
+    THROTTLED,
     failed,
     good,
     not_run,
     settled,
     stands,
     superseded,
+    throttled,
 )
 from koordpolicy.runtime.reports.presence import Member, RollCall
 from koordpolicy.runtime.reports.revision_objects import (
@@ -42,6 +44,7 @@ from koordpolicy.runtime.reports.revision_objects import (
     is_running,
     member_of,
     members_of,
+    put_off_of,
 )
 
 LOG: Final = logging.getLogger(__name__)
@@ -76,6 +79,8 @@ class Speaker:
         self._seen: frozenset[tuple[str, Member, str]] = frozenset()
         self._surveyed: frozenset[tuple[str, Member, str]] = frozenset()
         self._running: dict[str, frozenset[Member]] = {}
+        self._put_off: dict[str, dict[str, tuple[str, ...]]] = {}
+        """What others say that the API server puts off, by revision and process."""
         self.looked = False
         """Whether it is known who is there."""
 
@@ -108,6 +113,14 @@ class Speaker:
         listed = await self._objects.all()
         self._surveyed = self._seen = self._others(listed)
         self._running = self._decided_by(listed, active)
+        self._put_off = {
+            str(obj["metadata"]["name"]): {
+                " ".join(member): what
+                for entry in entries_of(obj)
+                if (member := member_of(entry)) != self._own and (what := put_off_of(entry))
+            }
+            for obj in listed
+        }
 
     async def clear(self) -> None:
         """Take back what processes said that are gone, and their leases."""
@@ -135,6 +148,10 @@ class Speaker:
         wanted = report.conditions
         if report.instance.state is InstanceState.ACTIVE:
             wanted = _in_how_many(wanted, report.revision.name, self._running)
+            late = dict(self._put_off.get(report.revision.name, {}))
+            if report.instance.put_off:
+                late[" ".join(self._own)] = report.instance.put_off
+            wanted = (*wanted, *throttled(late))
         if same and stands(wanted, standing, generation):
             return False
         conditions = settled(wanted, standing, generation, self._objects.now())
@@ -148,7 +165,9 @@ class Speaker:
         await self._objects.apply(report.revision.name, status_to_json(whole), SPEAKER, version=version)
         # How many processes run it changes with each of them: that is no outcome.
         return _outcome(wanted) != {
-            (one.get("type"), one.get("status"), one.get("reason")) for one in standing
+            (one.get("type"), one.get("status"), one.get("reason"))
+            for one in standing
+            if one.get("type") != THROTTLED
         }
 
     async def collect(self, wanted: Collection[str], active: str, decides: str) -> None:
@@ -178,9 +197,9 @@ class Speaker:
                 return
 
     def _others(self, listed: Iterable[Object]) -> frozenset[tuple[str, Member, str]]:
-        """What all but this process say that they make of which revision."""
+        """What all but this process say that they make of which revision, and what keeps them from it."""
         return frozenset(
-            (str(obj["metadata"]["name"]), member, str(entry.get("state")))
+            (str(obj["metadata"]["name"]), member, " ".join((str(entry.get("state")), *put_off_of(entry))))
             for obj in listed
             for entry in entries_of(obj)
             if (member := member_of(entry)) != self._own
@@ -255,4 +274,4 @@ def _in_how_many(
 
 
 def _outcome(conditions: Iterable[StatusCondition]) -> set[tuple[str, str, str]]:
-    return {(one.type, one.status, one.reason) for one in conditions}
+    return {(one.type, one.status, one.reason) for one in conditions if one.type != THROTTLED}

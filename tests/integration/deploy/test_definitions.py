@@ -147,7 +147,14 @@ def test_a_revision_and_its_status_are_kept(deployed: Access) -> None:
             1,
             120,
             (
-                Instance("agent-1", "agent", InstanceState.ACTIVE, "node-1", "2026-01-01T00:00:00Z"),
+                Instance(
+                    "agent-1",
+                    "agent",
+                    InstanceState.ACTIVE,
+                    "node-1",
+                    "2026-01-01T00:00:00Z",
+                    ("patch nodes",),
+                ),
                 Instance("manager-1", "manager", InstanceState.REJECTED),
             ),
             RolloutState("Canary", 1, "10 % of the nodes"),

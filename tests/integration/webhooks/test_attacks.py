@@ -287,11 +287,11 @@ def test_attacks(
                 stack.enter_context(attacker.sent(data[: len(data) // 2]))
             assert attacker.is_well(), "while others keep it waiting"
         assert attacker.is_well()
-        told = manager.read("/metrics")[1]
-        assert "koordpolicy_internal_errors_total{" not in told
-        assert "koordpolicy_http_failures_total{" not in told
+        page = manager.read("/metrics")[1]
+        assert "koordpolicy_internal_errors_total{" not in page
+        assert "koordpolicy_http_failures_total{" not in page
         assert manager.metric("koordpolicy_event_loop_held_total") in (None, 0)
-        assert manager.metric("process_resident_memory_bytes") < 800_000_000
+        assert (manager.metric("process_resident_memory_bytes") or 0) < 800_000_000
         logs = [one.tail(2_000) for one in (manager.running, *site.fronts)]
         assert not any("Traceback" in one for one in logs), logs
         assert all(one.running for one in (manager.running, *site.fronts))

@@ -218,7 +218,16 @@ def test_the_typed_revision_says_what_its_definition_knows() -> None:
             (ShownDiagnostic("error", "KP204", "units", "a.yaml", 3, 9),),
             1,
             120,
-            (Instance("agent-1", "agent", InstanceState.CANARY, "node-1", "2026-01-01T00:00:00Z"),),
+            (
+                Instance(
+                    "agent-1",
+                    "agent",
+                    InstanceState.CANARY,
+                    "node-1",
+                    "2026-01-01T00:00:00Z",
+                    ("patch nodes",),
+                ),
+            ),
             RolloutState("Canary", 1, "waiting"),
             RevisionAgents(
                 *(1, 1, 1, 1, 1, 1, 6),

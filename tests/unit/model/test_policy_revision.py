@@ -29,7 +29,11 @@ WHOLE = PolicyRevision(
         (ShownDiagnostic("warning", "KP308", "unused", "a.yaml", 3, 9),),
         1,
         0,
-        (Instance("agent-1", "agent", InstanceState.ACTIVE, "node-1", "2026-01-01T00:00:00Z"),),
+        (
+            Instance(
+                "agent-1", "agent", InstanceState.ACTIVE, "node-1", "2026-01-01T00:00:00Z", ("patch nodes",)
+            ),
+        ),
         RolloutState("Shadow", 0, "comparing"),
         RevisionAgents(
             1, 2, 3, 4, 5, 6, 21, (LaggingAgent("n", LaggingState.REJECTED, "r", "CompileFailed", "why"),)

@@ -89,6 +89,7 @@ class Replica:
         component: str = "manager",
         objects: RevisionObjects | None = None,
     ) -> None:
+        self.put_off: tuple[str, ...] = ()
         self.world = world
         self.source = FixedSource("memory")
         self.metrics = Metrics(component)
@@ -121,6 +122,7 @@ class Replica:
             recorder=self.recorder,
             look=0.05,
         )
+        self.reporter.put_off = lambda: self.put_off
 
     @property
     def failures(self) -> float:
