@@ -34,6 +34,7 @@ LONGEST = (
     "tests/integration/scheduler/test_process.py",
     "tests/integration/runtime/test_manager.py",
     "tests/integration/agent/test_agent_process.py",
+    "tests/integration/container_runtime/test_modes.py",
     "tests/integration/language_server/test_language_server.py",
     "tests/integration/difference/test_diff_command.py",
     "tests/integration/gitops/test_argo.py",

@@ -17,6 +17,7 @@ from koordpolicy.agent.explanation import node_explanation
 from koordpolicy.agent.explanation_route import ExplanationRoute
 from koordpolicy.agent.explanation_text import explanation_text
 from koordpolicy.agent.groups_watch import GroupsWatch
+from koordpolicy.agent.hooks.nri import NriPlugin
 from koordpolicy.agent.hooks.scenes import HookScenes
 from koordpolicy.agent.hooks.server import HookPlaces, HookServing
 from koordpolicy.agent.node_kernel import NodeKernel
@@ -93,6 +94,8 @@ class AgentSettings:
     devices: DeviceSources = DEVICE_SOURCES
     hooks: HookPlaces | None = None
     """Where runtime proxies ask; None where nobody is to."""
+    nri: Path | None = None
+    """The socket of NRI; None where the agent is no plugin of it."""
     dry_run: bool = False
     once: bool = False
     audit_file: str = ""
@@ -142,8 +145,7 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
                 tasks.start("groups", groups.run())
                 if not agent.once:
                     node.start(tasks)
-                    if agent.hooks is not None:
-                        tasks.start("hooks", hook_serving(node, agent.hooks).run())
+                    start_hooks(tasks, node, agent)
                     await process.stopped()
                 elif await process.before_stop(_once(node, agent)):
                     process.stop("one round was wanted")
@@ -175,9 +177,13 @@ def node_kernel(
     return NodeKernel(root, hierarchy, door, agent.parent, agent.devices)
 
 
-def hook_serving(node: NodeAgent, places: HookPlaces) -> HookServing:
-    """What answers runtime proxies by this agent's policies and look at its node."""
+def start_hooks(tasks: Tasks, node: NodeAgent, agent: AgentSettings) -> None:
+    """Answer runtimes, as proxies or NRI ask, by this agent's policies and its look at the node."""
     metrics = node.component.process.metrics
+
+    def count(stage: str, result: str) -> None:
+        metrics.add("koordpolicy_hook_answers_total", stage=str(stage), result=result)
+
     scenes = HookScenes(
         node.frame,
         lambda: node.graph,
@@ -185,11 +191,10 @@ def hook_serving(node: NodeAgent, places: HookPlaces) -> HookServing:
         now_ns,
         monotonic_ns,
     )
-    return HookServing(
-        scenes,
-        places,
-        lambda stage, result: metrics.add("koordpolicy_hook_answers_total", stage=str(stage), result=result),
-    )
+    if agent.hooks is not None:
+        tasks.start("hooks", HookServing(scenes, agent.hooks, count).run())
+    if agent.nri is not None:
+        tasks.start("nri", NriPlugin(scenes, agent.nri, count).run())
 
 
 def _explained(node: NodeAgent) -> Mapping[str, Any] | None:

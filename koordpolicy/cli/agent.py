@@ -70,6 +70,7 @@ def _agent(arguments: argparse.Namespace, terminal: Terminal) -> AgentSettings:
         terway=arguments.terway_dir,
         devices=DeviceSources(arguments.device_infos, arguments.nvml),
         hooks=_hooks(arguments),
+        nri=None if arguments.dry_run or arguments.once else arguments.nri_socket,
         dry_run=arguments.dry_run or arguments.once,
         once=arguments.once,
         audit_file=arguments.audit_log,

@@ -22,9 +22,11 @@ _OPTIONS: Final = (
 _CLIENT: Final = (
     *_OPTIONS,
     ("grpc.default_authority", "localhost"),  # Go's servers refuse the path of a socket as one
+    # On one machine trying again costs nothing, and whoever is back is wanted at once.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.max_reconnect_backoff_ms", 100),
+    ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_retries", 0),
 )
 _SERVER: Final = (*_OPTIONS, ("grpc.so_reuseport", 0))

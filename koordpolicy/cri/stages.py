@@ -4,6 +4,8 @@ from enum import StrEnum
 from typing import Final
 
 SERVICE: Final = "runtime.v1alpha1.RuntimeHookService"
+REFUSED: Final = "FAILED_PRECONDITION"
+"""gRPC's word by which a hook server of ours says that a call must not go on, whatever its failure policy."""
 
 
 class HookStage(StrEnum):

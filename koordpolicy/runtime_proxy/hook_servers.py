@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from koordpolicy.cri.calls import Asked, CallFailed, Channel
-from koordpolicy.cri.stages import HookStage
+from koordpolicy.cri.stages import REFUSED, HookStage
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class HookServers:
                 )
             except CallFailed as failure:
                 LOG.warning("%s of hook server %s: %s", stage, server.name, failure)
-                if server.fails:
+                if server.fails or failure.code == REFUSED:
                     refusal = refusal or f"hook server err: {server.name}: {failure}"
                 if not failure.unanswered:
                     break

@@ -28,6 +28,14 @@ _ARGO = GoModule("gitops-agent", {"gitops-agent": "github.com/argoproj/gitops-en
 _HELM = GoModule(
     "helm", {"helm": "helm.sh/helm/v3/cmd/helm"}, {"helm.sh/helm/v3/internal/version.version": "v3.22.0"}
 )
+_CONTAINERD = GoModule(
+    "containerd",
+    {
+        "containerd-2": "github.com/containerd/containerd/v2/cmd/containerd",
+        "containerd-shim-runc-v2": "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+    },
+    {"github.com/containerd/containerd/v2/version.Version": "2.4.2"},
+)
 _CEL = GoModule("cel", {"cel-go": "."})
 _KUBERNETES_CEL = GoModule(
     "kubernetes-cel",
@@ -84,6 +92,16 @@ PARTS: Mapping[str, Part] = {
             ("--version",),
             (1, 6),
             DebianPackages(("containerd", "runc", "libseccomp2"), "usr/bin/containerd"),
+            names=(),
+        ),
+        Part("containerd-2", "a runtime with NRI", ("--version",), (2, 0), _CONTAINERD),
+        Part("containerd-shim-runc-v2", "starts its containers", ("-v",), (2, 0), _CONTAINERD),
+        Part(
+            "busybox",
+            "what the containers of tests run",
+            ("--help",),
+            (1, 30),
+            DebianPackages(("busybox-static",), "bin/busybox"),
             names=(),
         ),
         Part("cel-go", "a referee of expressions", ("--version",), (), _CEL),

@@ -6,9 +6,10 @@ from typing import Final
 
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.hooks.containers import KIND as HOOK
-from koordpolicy.agent.hooks.stages import STAGE_OF
-from koordpolicy.agent.hooks.starting import HookFailed, HookScene
+from koordpolicy.agent.hooks.stages import STAGE_OF, Stage
+from koordpolicy.agent.hooks.starting import HookScene
 from koordpolicy.agent.node_strategies import cpu_pools
+from koordpolicy.cri.stages import HookStage
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
@@ -21,11 +22,15 @@ _FRESH: Final = NANOSECONDS
 """How long one look at the node serves: what is measured changes no faster."""
 
 
+class NodeUnknown(Exception):
+    """The agent has not heard of its node yet: it is as good as away."""
+
+
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """At which stages runtime proxies are to ask, and what they do when nobody answers."""
+    """At which stages runtimes are to ask, and what they do when nobody answers."""
 
-    stages: tuple[str, ...]
+    stages: tuple[HookStage, ...]
     failure_policy: str
 
 
@@ -43,9 +48,10 @@ class HookScenes:
         self._frame, self._graph, self._pods = frame, graph, pods
         self._now, self._clock = now, clock
         self._looked: tuple[int, RuleGraph, HookScene] | None = None
+        self._said: Announced | None = None
 
     def scene(self) -> HookScene:
-        """What hooks are decided by. Raises `HookFailed` while the agent does not know its node."""
+        """What hooks are decided by. Raises `NodeUnknown`."""
         graph, clock = self._graph(), self._clock()
         if self._looked is not None:
             at, of, scene = self._looked
@@ -53,7 +59,7 @@ class HookScenes:
                 return replace(scene, now=self._now())
         frame = self._frame()
         if frame is None:
-            raise HookFailed("the agent does not know its node yet")
+            raise NodeUnknown("the agent does not know its node yet")
         scene = HookScene(frame.graph, frame.record, cpu_pools(frame), frame.now)
         self._looked = (clock, frame.graph, scene)
         return scene
@@ -62,12 +68,23 @@ class HookScenes:
         """The pod of a UID, where anybody has told of it."""
         return self._pods().get(uid)
 
+    def stages(self) -> frozenset[Stage]:
+        """The stages at which the agent is to be asked, by what could be decided last."""
+        said = self.announced() or self._said
+        self._said = said
+        return frozenset() if said is None else frozenset(STAGE_OF[one] for one in said.stages)
+
+    def fails(self) -> bool:
+        """Whether nothing is to start while hooks cannot be decided at all, by what could be decided last."""
+        said = self.announced() or self._said
+        return said is not None and said.failure_policy == "Fail"
+
     def announced(self) -> Announced | None:
         """What runtime proxies are to know; None where it cannot be decided."""
         try:
             scene = self.scene()
             return announced(scene.graph, scene.node, scene.now)
-        except (HookFailed, CelError):
+        except (NodeUnknown, CelError):
             return None
 
 
@@ -77,5 +94,5 @@ def announced(graph: RuleGraph, node: Record, now: int) -> Announced:
     permitted = set(about.value("stages"))
     if not graph.subjects(HOOK):
         permitted = set()
-    stages = tuple(str(one) for one, stage in STAGE_OF.items() if stage in permitted)
+    stages = tuple(one for one, stage in STAGE_OF.items() if stage in permitted)
     return Announced(stages, about.value("failurePolicy"))

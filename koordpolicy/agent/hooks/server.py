@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from koordpolicy.agent.hooks.proxied import answer
-from koordpolicy.agent.hooks.scenes import HookScenes
+from koordpolicy.agent.hooks.scenes import HookScenes, NodeUnknown
 from koordpolicy.agent.hooks.starting import HookFailed
 from koordpolicy.cri.calls import Asked, CallFailed, Handler, Server
-from koordpolicy.cri.stages import HookStage
+from koordpolicy.cri.stages import REFUSED, HookStage
 from koordpolicy.cri.wire import WireError
 from koordpolicy.files import replace_file
 
@@ -36,9 +36,7 @@ class HookPlaces:
 class HookServing:
     """Answers and announces, as long as `run` runs."""
 
-    def __init__(
-        self, scenes: HookScenes, places: HookPlaces, count: Callable[[HookStage, str], None]
-    ) -> None:
+    def __init__(self, scenes: HookScenes, places: HookPlaces, count: Callable[[str, str], None]) -> None:
         self._scenes = scenes
         self._places = places
         self._count = count
@@ -89,9 +87,12 @@ class HookServing:
         async def handle(asked: Asked) -> bytes:
             try:
                 made, notes = answer(self._scenes.scene(), self._scenes.pod, stage, asked.request)
+            except NodeUnknown as away:
+                self._count(stage, "not ready")
+                raise CallFailed("UNAVAILABLE", str(away)) from None
             except HookFailed as failure:
                 self._count(stage, "failed")
-                raise CallFailed("FAILED_PRECONDITION", str(failure)) from None
+                raise CallFailed(REFUSED, str(failure)) from None
             except WireError as error:
                 self._count(stage, "unreadable")
                 raise CallFailed("INVALID_ARGUMENT", f"{stage}: {error}") from None

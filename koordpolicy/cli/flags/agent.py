@@ -128,7 +128,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="take any certificate of it, as kubelets sign their own",
     )
-    hooks = parser.add_argument_group("hooks, where a runtime proxy starts containers")
+    hooks = parser.add_argument_group("hooks, where containers start")
     hooks.add_argument(
         "--hook-socket",
         metavar="PATH",
@@ -148,6 +148,12 @@ def _add(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("/etc/runtime/hookserver.d"),
         help="announce it there (/etc/runtime/hookserver.d)",
+    )
+    hooks.add_argument(
+        "--nri-socket",
+        metavar="PATH",
+        type=Path,
+        help="be a plugin of the runtime's NRI at this Unix socket, such as /var/run/nri/nri.sock; in place of a proxy, not beside it",
     )
     modes = parser.add_argument_group("looking first")
     modes.add_argument(

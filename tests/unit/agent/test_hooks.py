@@ -11,7 +11,7 @@ import pytest
 
 from koordpolicy.agent.hooks.containers import numbers_by_writer
 from koordpolicy.agent.hooks.proxied import answer
-from koordpolicy.agent.hooks.scenes import Announced, HookScenes, announced
+from koordpolicy.agent.hooks.scenes import Announced, HookScenes, NodeUnknown, announced
 from koordpolicy.agent.hooks.server import HookPlaces, HookServing
 from koordpolicy.agent.hooks.stages import Stage
 from koordpolicy.agent.hooks.starting import (
@@ -204,10 +204,10 @@ def test_pods_get_annotations() -> None:
 def test_what_proxies_are_told_is_policy() -> None:
     pack = scene()
     assert announced(pack.graph, pack.node, NOW) == Announced(
-        ("PreRunPodSandbox", "PreCreateContainer", "PreUpdateContainerResources"), "Ignore"
+        (HookStage.PRE_RUN_POD, HookStage.PRE_CREATE, HookStage.PRE_UPDATE), "Ignore"
     )
     strict = scene(document("RuntimeHooks", "ours", {"stages": ["CreateContainer"], "failurePolicy": "Fail"}))
-    assert announced(strict.graph, strict.node, NOW) == Announced(("PreCreateContainer",), "Fail")
+    assert announced(strict.graph, strict.node, NOW) == Announced((HookStage.PRE_CREATE,), "Fail")
 
 
 class OneScene(HookScenes):
@@ -215,10 +215,11 @@ class OneScene(HookScenes):
 
     def __init__(self, given: HookScene | None) -> None:
         self.given = given
+        self._said = None
 
     def scene(self) -> HookScene:
         if self.given is None:
-            raise HookFailed("the agent does not know its node yet")
+            raise NodeUnknown("the agent does not know its node yet")
         return self.given
 
     def pod(self, uid: str) -> Pod | None:
@@ -227,7 +228,7 @@ class OneScene(HookScenes):
 
 def test_the_agent_answers_and_announces_itself(tmp_path: Path) -> None:
     async def story() -> None:
-        scenes, counts = OneScene(None), list[tuple[HookStage, str]]()
+        scenes, counts = OneScene(None), list[tuple[str, str]]()
         places = HookPlaces(tmp_path / "agent.sock", tmp_path / "hooks", Path("/var/run/agent.sock"))
         serving = HookServing(scenes, places, lambda stage, result: counts.append((stage, result)))
         running = asyncio.create_task(serving.run())
@@ -258,6 +259,6 @@ def test_the_agent_answers_and_announces_itself(tmp_path: Path) -> None:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
             await client.close()
-        assert [result for _, result in counts] == ["failed", "answered", "unreadable"]
+        assert [result for _, result in counts] == ["not ready", "answered", "unreadable"]
 
     asyncio.run(story())

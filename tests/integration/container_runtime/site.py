@@ -1,0 +1,189 @@
+"""A node whose runtime, proxy and agent are real, and whose kubelet is the test."""
+
+import json
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from koordpolicy.cri.calls import CallFailed
+from tests.conftest import REPOSITORY
+from tests.integration.agent.test_agent_process import Node, until
+from tests.integration.container_runtime.cri import Containerd, Kubelet
+from tests.parts.processes import Running
+
+FILES = (
+    ("cpu", "cpu.shares"),
+    ("cpu", "cpu.cfs_quota_us"),
+    ("cpu", "cpu.cfs_period_us"),
+    ("memory", "memory.limit_in_bytes"),
+    ("cpuset", "cpuset.cpus"),
+    ("cpuset", "cpuset.mems"),
+)
+BATCH = {"kubernetes.io/batch-cpu": "1500", "kubernetes.io/batch-memory": "64Mi"}
+WANTED = {
+    "cpu.shares": "1536",
+    "cpu.cfs_quota_us": "150000",
+    "memory.limit_in_bytes": str(64 << 20),
+    "oom_score_adj": "777",
+}
+"""What the pack makes of these resources, and of the annotation."""
+STRICT = {
+    "apiVersion": "koordpolicy.io/v1alpha1",
+    "kind": "RuntimeHooks",
+    "metadata": {"name": "strict"},
+    "spec": {"failurePolicy": "Fail"},
+}
+
+
+@dataclass
+class Site:
+    """A node whose runtime, proxy and agent are real, and whose kubelet is the test."""
+
+    node: Node
+    runtime: Containerd
+    folder: Path
+    policies: Path
+
+    @property
+    def hooks(self) -> Path:
+        return self.folder / "hooks"
+
+    @property
+    def proxy_socket(self) -> Path:
+        return self.folder / "proxy.sock"
+
+    @contextmanager
+    def agent(self) -> Iterator[Running]:
+        """An agent that answers: as a hook server, or as a plugin where the runtime has NRI."""
+        flags = ["--policies", str(self.policies)]
+        nri = self.runtime.nri_socket
+        if nri is not None:
+            flags += ["--nri-socket", str(nri)]
+        else:
+            flags += ["--hook-socket", str(self.folder / "agent.sock"), "--hook-dir", str(self.hooks)]
+        with self.node.agent(*flags) as running:
+            until(self.registered if nri else self.answers, running)
+            yield running
+
+    def answers(self) -> bool:
+        return _listens(self.folder / "agent.sock") and bool(self.announced())
+
+    def registered(self) -> bool:
+        return "registered with NRI" in (self.node.folder / "agent.log").read_text()
+
+    def start_proxy(self) -> Running:
+        words: list[str | Path] = [
+            sys.executable, "-m", "koordpolicy.cli", "runtime-proxy", "--listen", self.proxy_socket,
+            "--runtime", self.runtime.socket, "--hooks", self.hooks,
+        ]  # fmt: skip
+        running = Running(words, self.folder / "proxy.log", environment={"PYTHONPATH": str(REPOSITORY)})
+        running.ready(self.proxy_answers)
+        return running
+
+    def proxy_answers(self) -> bool:
+        if not self.proxy_socket.exists():
+            return False
+        kubelet = Kubelet(self.proxy_socket)
+        try:
+            kubelet.call("Version", seconds=1)
+        except CallFailed:
+            return False
+        finally:
+            kubelet.close()
+        return True
+
+    def pod(self, name: str) -> dict[str, Any]:
+        """A best-effort pod that the API server has bound to the node, its group as a kubelet makes it."""
+        body = {
+            "metadata": {
+                "name": name,
+                "labels": {"koordinator.sh/qosClass": "BE"},
+                "annotations": {"koordinator.sh/oom-score-adj": "777"},
+            },
+            "spec": {
+                "nodeName": "node-1",
+                "terminationGracePeriodSeconds": 0,
+                "containers": [
+                    {"name": "main", "image": "x", "resources": {"requests": BATCH, "limits": BATCH}}
+                ],
+            },
+        }
+        pod: dict[str, Any] = self.node.post("/api/v1/namespaces/default/pods", body)
+        for controller in ("cpu", "cpuacct", "cpuset", "memory"):
+            self.node.make(controller, self.parent(pod))
+        return pod
+
+    def parent(self, pod: Mapping[str, Any]) -> str:
+        return f"{self.node.parent}/kubepods/besteffort/pod{pod['metadata']['uid']}"
+
+    def start(self, kubelet: Kubelet, pod: Mapping[str, Any]) -> tuple[str, str]:
+        """What a kubelet does for a best-effort pod: its sandbox and its container, by ID."""
+        parent = f"/{self.parent(pod)}"
+        sandbox = kubelet.run_pod(pod, parent)
+        container = kubelet.create(sandbox, pod, parent, cpu_shares=2, cpu_period=100_000, oom_score_adj=1000)
+        kubelet.start(container)
+        return sandbox, container
+
+    def tell(self, pod: Mapping[str, Any], container: str) -> None:
+        """Say in the pod's status that its container runs, as a kubelet does: only then does the agent know its group."""
+        said = {"name": "main", "image": "x", "imageID": "x", "ready": True, "restartCount": 0}
+        said |= {"containerID": f"containerd://{container}", "state": {"running": {}}}
+        status = {"status": {"phase": "Running", "containerStatuses": [said]}}
+        path = f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}/status"
+        assert self.node.access.request("PATCH", path, status)[0] == 200
+
+    def files(self, pod: Mapping[str, Any], container: str) -> dict[str, str]:
+        """What the kernel says of a container."""
+        group = f"{self.parent(pod)}/{container}"
+        found = {name: self.node.file(controller, group, name) for controller, name in FILES}
+        return {
+            **found,
+            "oom_score_adj": Path("/proc", str(self.pid(pod, container)), "oom_score_adj")
+            .read_text()
+            .strip(),
+        }
+
+    def has_quota(self, pod: Mapping[str, Any], container: str, quota: str) -> bool:
+        return self.files(pod, container)["cpu.cfs_quota_us"] == quota
+
+    def pid(self, pod: Mapping[str, Any], container: str) -> int:
+        return int(self.node.file("cpu", f"{self.parent(pod)}/{container}", "cgroup.procs").split()[0])
+
+    def policy(self, name: str, said: Mapping[str, Any] | None) -> None:
+        """Write a policy as a commit does, or take it away."""
+        file = self.policies / f"{name}.yaml"
+        if said is None:
+            file.unlink()
+        else:
+            file.write_text(json.dumps(said))
+
+    def announced(self) -> Any:
+        with suppress(OSError, ValueError):
+            return json.loads((self.hooks / "koordlet.json").read_text())
+        return {}
+
+
+def differs(found: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    return {name: (found[name], value) for name, value in WANTED.items() if found[name] != value}
+
+
+@contextmanager
+def kubelet_at(socket: Path) -> Iterator[Kubelet]:
+    kubelet = Kubelet(socket)
+    try:
+        yield kubelet
+    finally:
+        kubelet.close()
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(str(path))
+        except OSError:
+            return False
+        return True
