@@ -25,7 +25,7 @@ from koordpolicy.model.devices import NodeDevices
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.pod_devices import DeviceShare, Shares
 from koordpolicy.model.protocol import GPU_MODEL, GPU_PARTITION_POLICY
-from koordpolicy.model.reading import NOTHING, Amounts
+from koordpolicy.model.reading import NO_TEXT, NOTHING, Amounts
 
 T = TypeVar("T")
 
@@ -40,6 +40,8 @@ class DeviceClaim:
     uid: str = ""
     lender: str = ""
     reserve: bool = False
+    said: Mapping[str, str] = field(default_factory=lambda: NO_TEXT)
+    """What stands in other annotations of the pod, for whom policy says that."""
 
 
 @dataclass(slots=True)

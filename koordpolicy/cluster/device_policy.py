@@ -1,7 +1,7 @@
 """What policy says of devices to the scheduler: in which words pods ask for each sort of them, and which ones they get."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.devices import Device
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts.node import card_facts
+from koordpolicy.model.pod_devices import DeviceShare
 from koordpolicy.model.reading import Amounts
 
 KIND: Final = "DeviceSharing"
@@ -60,6 +61,12 @@ class DeviceSort:
     """Whether devices lie in the zones that are found for a pod's CPUs and memory, and have a say in which these are."""
     zone_score: int = 0
     """What zones score where a pod has the devices that it would get anyway."""
+    annotations: Mapping[str, PreparedDecision] = field(default_factory=dict)
+    """What a pod gets beside the annotation that says what it has."""
+    templated: frozenset[str] = frozenset()
+    """The resources of which a part of a device is given by a template alone."""
+    templates: Mapping[str, Mapping[str, Amounts]] = field(default_factory=dict)
+    """What each template has, by vendor and model, and by name."""
 
     def key(self, card: Card, device: Device, pod: Record, gradient: int) -> SortKey:
         """The place of a device among others; `gradient` is what it would mean for usual pods, 0 to 100."""
@@ -71,6 +78,27 @@ class DeviceSort:
         except CelError:
             return _LAST
         return ((0,), *map(sortable, found or ()))
+
+    def by_template(self, need: DeviceNeed) -> bool:
+        """Whether what is asked for is given by a template alone."""
+        return need.shared and not self.templated.isdisjoint(need.each)
+
+    def said(self, pod: Record, node: str, shares: Sequence[DeviceShare]) -> dict[str, str]:
+        """The annotations that a pod gets with its devices. Raises CelError."""
+        facts = allocation_facts(node, shares, self.words.measured)
+        found = {key: one.value({"pod": pod, "allocated": facts}) for key, one in self.annotations.items()}
+        return {key: text for key, text in found.items() if text}
+
+
+def allocation_facts(node: str, shares: Sequence[DeviceShare], measured: str) -> Record:
+    """What a pod is given of the devices of one type, as facts."""
+    return {
+        "node": node,
+        "indexes": [one.minor for one in shares],
+        "ids": [one.id for one in shares],
+        "percents": [one.resources.get(measured, 0) for one in shares],
+        "template": shares[0].template if shares else "",
+    }
 
 
 def _lot(pod: Record, device: Device) -> int:
@@ -116,11 +144,11 @@ class DevicePolicy:
 def _sort(graph: RuleGraph, name: str, keys: Mapping[tuple[str, str], tuple[str, ...]]) -> DeviceSort | None:
     about = graph.about(KIND, name)
 
-    def value(field: str) -> Any:
-        return about.value(f"scheduling.{field}")
+    def value(said: str) -> Any:
+        return about.value(f"scheduling.{said}")
 
-    def table(field: str) -> dict[str, Amounts]:
-        at = f"scheduling.{field}"
+    def table(said: str) -> dict[str, Amounts]:
+        at = f"scheduling.{said}"
         return {key: about.value(f"{at}[{key}]") or {} for key in keys.get((name, at), ())}
 
     combinations = frozenset(frozenset(one) for one in value("combinations") or ())
@@ -157,6 +185,15 @@ def _sort(graph: RuleGraph, name: str, keys: Mapping[tuple[str, str], tuple[str,
         score if score.program is not None or score.constant is not None else None,
         value("zoned") is not False,
         value("zoneScore") or 0,
+        {
+            key: prepared(graph, f"{KIND}/{name}.scheduling.annotations[{key}]")
+            for key in keys.get((name, "scheduling.annotations"), ())
+        },
+        frozenset(value("templated") or ()),
+        {
+            model: {one: dict(amounts) for one, amounts in named.items()}
+            for model, named in (value("templates") or {}).items()
+        },
     )
 
 

@@ -42,6 +42,8 @@ class DeviceShare(NamedTuple):
     id: str = ""
     functions: tuple[VirtualFunction, ...] = ()
     """The virtual functions of it that are the pod's."""
+    template: str = ""
+    """The template of shared resources that it is divided by; empty for none."""
 
 
 Shares = Mapping[str, tuple[DeviceShare, ...]]
@@ -96,7 +98,8 @@ def read_shares(annotations: Mapping[str, str]) -> Shares:
                 for place, vf in enumerate(objects(extension, "vfs", f"{where}.extension"))
             )
             resources = amounts(one, "resources", where)
-            listed.append(DeviceShare(minor, resources, text(one, "id", where), functions))
+            template = text(extension, "gpuSharedResourceTemplate", f"{where}.extension")
+            listed.append(DeviceShare(minor, resources, text(one, "id", where), functions, template))
         found[type] = tuple(listed)
     return found
 
@@ -112,7 +115,7 @@ def shares_text(shares: Shares) -> str:
                     "resources": {
                         name: amount_text(name, number) for name, number in sorted(one.resources.items())
                     },
-                    **({"extension": {"vfs": _functions(one)}} if one.functions else {}),
+                    **({"extension": extension} if (extension := _extension(one)) else {}),
                 }
                 for one in listed
             ]
@@ -122,8 +125,12 @@ def shares_text(shares: Shares) -> str:
     )
 
 
-def _functions(share: DeviceShare) -> list[Json]:
-    return [{"minor": one.minor, "busID": one.bus} for one in share.functions]
+def _extension(share: DeviceShare) -> Json:
+    functions = [{"minor": one.minor, "busID": one.bus} for one in share.functions]
+    return {
+        **({"vfs": functions} if functions else {}),
+        **({"gpuSharedResourceTemplate": share.template} if share.template else {}),
+    }
 
 
 def read_wishes(annotations: Mapping[str, str]) -> DeviceWishes:

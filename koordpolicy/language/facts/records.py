@@ -177,6 +177,23 @@ DEVICE_SET = Record(
     ),
 )
 
+DEVICE_ALLOCATION = Record(
+    "deviceAllocation",
+    "What a pod is given of the devices of one type.",
+    (
+        Fact("node", STRING, "The name of the node.", _SCHEDULER),
+        Fact("indexes", list_of(INT), "The numbers of the devices.", _SCHEDULER),
+        Fact("ids", list_of(STRING), "Their IDs; empty for one that has none.", _SCHEDULER),
+        Fact("percents", list_of(INT), "What it has of each, in percent.", _SCHEDULER),
+        Fact(
+            "template",
+            STRING,
+            "The template of shared resources that the device is divided by; empty for none.",
+            _SCHEDULER,
+        ),
+    ),
+)
+
 RESOURCE_SPEC = Record(
     "resourceSpec",
     "What a pod says of how it wants CPUs and NUMA zones (annotations `resource-spec` and `numa-topology-spec`).",
@@ -224,6 +241,7 @@ FACTS = FactTable(
         HOST_APPLICATION,
         DEVICE,
         DEVICE_SET,
+        DEVICE_ALLOCATION,
         RESOURCE_SPEC,
         TOPOLOGY,
         RESERVATION,

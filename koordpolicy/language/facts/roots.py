@@ -127,6 +127,12 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 frozenset({Component.SCHEDULER}),
             ),
             Root(
+                "allocated",
+                record("deviceAllocation"),
+                "What the pod is given of the devices that the document is about.",
+                frozenset({Component.SCHEDULER}),
+            ),
+            Root(
                 "resourceSpec",
                 record("resourceSpec"),
                 "What the pod that is decided on says of CPUs and NUMA zones.",

@@ -233,7 +233,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "scheduling scheduling.combinations scheduling.converts scheduling.percents scheduling.counter scheduling.measured "
             "scheduling.sized scheduling.atMost scheduling.placement scheduling.order scheduling.partitionSizes "
             "scheduling.leftover scheduling.bestPartitionsFirst scheduling.usualPods scheduling.fragmentationScale "
-            "scheduling.imbalance scheduling.score scheduling.zoned scheduling.zoneScore "
+            "scheduling.imbalance scheduling.score scheduling.zoned scheduling.zoneScore scheduling.annotations scheduling.templated scheduling.templates "
             "scheduling.isolationLabel scheduling.unsharedModels"
         ),
     ),

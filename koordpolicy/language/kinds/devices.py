@@ -198,6 +198,40 @@ class DeviceScheduling(PolicyModel):
             components=_SCHEDULER,
         ),
     ] = None
+    annotations: dict[
+        LabelKey,
+        Annotated[
+            Value,
+            Slot(
+                STRING,
+                "Annotation that a pod gets with its devices, for a vendor's device plugin; empty: it does not get it.",
+                roots=frozenset({"pod", "allocated"}),
+                components=_SCHEDULER,
+            ),
+        ],
+    ] = Field(default_factory=dict)
+    """Annotations beside that which says what a pod was given, by name."""
+    templated: Annotated[
+        Value,
+        Slot(
+            list_of(STRING),
+            "Resources of which a part of a device is given by a template alone.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default=[],
+        ),
+    ] = None
+    templates: Annotated[
+        Value,
+        Slot(
+            map_of(STRING, map_of(STRING, map_of(STRING, AMOUNT))),
+            "The parts that devices can be divided into, by vendor and model (`huawei-Ascend310P`) and by name: a pod that asks for a "
+            "part of a device asks for exactly what one of them has.",
+            roots=_NOWHERE,
+            components=_SCHEDULER,
+            default={},
+        ),
+    ] = None
     zoned: Annotated[
         Value,
         Slot(

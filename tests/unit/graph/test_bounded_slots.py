@@ -43,7 +43,7 @@ ANY = {
     "DeviceSharing": "requests.derive[*] "  # an amount that Kubernetes itself refuses below nothing
     # nobody asks for less than nothing; sizes that no machine has are passed over; KP416 is about weights of usual pods
     "scheduling.converts[*] scheduling.atMost[*] scheduling.leftover scheduling.partitionSizes "
-    "scheduling.usualPods scheduling.score",
+    "scheduling.usualPods scheduling.score scheduling.templates",
 }
 """Numbers that may be anything, by kind."""
 

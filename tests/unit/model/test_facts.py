@@ -12,6 +12,7 @@ from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.node_overrides import FIELDS, override_facts
 from koordpolicy.algorithms.pod_request import pod_demand
 from koordpolicy.algorithms.records import submitted_pod_record
+from koordpolicy.cluster.device_policy import allocation_facts
 from koordpolicy.cluster.device_scores import DevicesState, devices_facts
 from koordpolicy.language.cel.types import BOOL, DOUBLE, DURATION, INT, STRING, TIMESTAMP, Type
 from koordpolicy.language.cel.values import Duration, Timestamp
@@ -51,6 +52,7 @@ from koordpolicy.model.metric import AggregatedUsage, HostApplicationMetric, Nod
 from koordpolicy.model.node import Node
 from koordpolicy.model.numa import CPUInfo
 from koordpolicy.model.pod import Container, Owner, Pod, read_pod
+from koordpolicy.model.pod_devices import DeviceShare
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.recommendation import RecommendationObject, Target
 from koordpolicy.model.time import NANOSECONDS
@@ -202,6 +204,7 @@ RECORDS: Mapping[str, Record] = {
     "zone": whole_zone(),
     "device": card_facts(GPU, 100, used=False),
     "deviceSet": devices_facts(DevicesState((50, 100), (("shared", 1),)), 1, 50),
+    "deviceAllocation": allocation_facts("n0", [DeviceShare(0, {"part": 50}, "gpu-0")], "part"),
     "hostApplication": host_application_facts(HostApplicationMetric("a", USED, "koord-prod", "LS"), "prod"),
     "namespace": namespace_facts({"metadata": {"name": "default", "labels": {"a": "b"}}}),
     "workload": container_facts(workload_facts(RecommendationObject("default", "web", Target())), "app", 7),

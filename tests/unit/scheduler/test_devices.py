@@ -245,6 +245,81 @@ def test_a_card_may_be_sold_more_than_once() -> None:
     assert [pool.place(f"p{at}", asks("60")).placed for at in range(4)] == [True] * 3 + [False]
 
 
+NPU = "huawei.com/npu-core"
+PARTS = {"small": {NPU: 2, "huawei.com/npu-cpu": 1, "koordinator.sh/gpu-memory": "4Gi"}}
+TEMPLATES = graph(
+    TIES, document("DeviceSharing", "gpu", {"scheduling": {"templates": {"huawei-310P": PARTS}}})
+)
+
+
+def _npus(policies: RuleGraph, vendor: str = "huawei") -> Pool:
+    """One node with two NPUs that templates divide."""
+    world = Pool(0, graph=policies)
+    amounts = {NPU: "8", "huawei.com/npu-cpu": "7", "koordinator.sh/gpu-memory": "16Gi"}
+    world.build(
+        {
+            "nodes": {
+                "n0": {
+                    "allocatable": {**ROOM, **dict.fromkeys((*amounts, "koordinator.sh/gpu.shared"), "1Ti")}
+                }
+            }
+        }
+    )
+    listed = device_object(2)
+    listed["metadata"]["labels"] = {
+        "node.koordinator.sh/gpu-vendor": vendor, "node.koordinator.sh/gpu-model": "310P",
+    }  # fmt: skip
+    for one in listed["spec"]["devices"]:
+        one["resources"] = amounts
+    world.devices("n0", listed)
+    return world
+
+
+def _part(**amounts: str) -> dict[str, Any]:
+    words = {"core": NPU, "cpu": "huawei.com/npu-cpu", "memory": "koordinator.sh/gpu-memory"}
+    request = {words[name]: amount for name, amount in amounts.items()}
+    return {"request": {"koordinator.sh/gpu.shared": "1", **request}}
+
+
+def test_parts_that_are_given_by_a_template_alone() -> None:
+    world = _npus(TEMPLATES)
+    small = _part(core="2", cpu="1", memory="4Gi")
+    assert world.place("a", small).placed
+    shares = world.cards.claim_of(("default", "a")).shares
+    assert shares["gpu"][0].template == "small"
+    assert json.loads(shares_text(shares))["gpu"][0]["extension"] == {"gpuSharedResourceTemplate": "small"}
+    refused = world.scheduler.framework.decide(pod("b", _part(core="3", cpu="1", memory="4Gi")))
+    assert [(one.reason, one.resolvable) for one in refused.refusals] == [
+        ("no matched GPU shared resource template", False)
+    ]
+    for other in (_npus(TEMPLATES, "another"), _npus(GRAPH)):
+        assert not other.place("a", small).placed
+
+
+ADAPTED = graph(
+    TIES, document("DeviceSharing", "gpu", {"parameters": {"devicePluginAdaption": {"value": True}}})
+)
+
+
+def test_device_plugins_of_vendors_find_what_they_read() -> None:
+    wanted = {"request": {GPU: "30"}, "labels": {"koordinator.sh/gpu-isolation-provider": "HAMi-core"}}
+    for policies, said in ((ADAPTED, {"hami.io/vgpu-node": "n0"}), (GRAPH, {})):
+        world = Pool(0, graph=policies)
+        label = {"koordinator.sh/gpu-isolation-provider": "HAMi-core"}
+        world.build({"nodes": {"n0": {"allocatable": {**ROOM, GPU: "100"}, "labels": label}}})
+        world.devices("n0", device_object(1))
+        assert world.place("a", wanted).placed
+        claim = world.cards.claim_of(("default", "a"))
+        assert claim.said == said
+        port = _Writes()
+        asyncio.run(write(None, claim, port, None))  # type: ignore[arg-type]  # it needs no host and does not sleep
+        assert port.patches[0][1].keys() == {DEVICE_ALLOCATED, *said}
+        world.scheduler.remove_pod(("default", "a"))
+        plain = {"request": {GPU: "100"}}
+        assert world.place("b", plain).placed
+        assert world.cards.claim_of(("default", "b")).said == {}
+
+
 def test_a_node_that_lists_no_devices_leaves_them_to_its_kubelet() -> None:
     pool = Pool(1)
     pool.build({"nodes": {"bare": {"allocatable": {**ROOM, GPU: "800"}}}})

@@ -22,12 +22,13 @@ from koordpolicy.cluster.device_policy import DeviceSort
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.devices import Device, NodeDevices, VirtualFunction
 from koordpolicy.model.pod_devices import DeviceHint, DeviceShare, DeviceWishes, Shares
-from koordpolicy.model.protocol import CPU, GPU_MODEL, GPU_PARTITION_POLICY
+from koordpolicy.model.protocol import CPU, GPU_MODEL, GPU_PARTITION_POLICY, GPU_VENDOR
 from koordpolicy.model.reading import Amounts
 from koordpolicy.scheduler.plugins.base import request_of
 from koordpolicy.scheduler.plugins.devices.fragmentation import gradients
 
 HONOR: Final = "Honor"
+NO_TEMPLATE: Final = "no matched GPU shared resource template"
 UNCHANGED: Final = 50
 _NO_HINT: Final = DeviceHint()
 _DEVICE_LEVEL: Final = "DeviceLevel"
@@ -215,6 +216,8 @@ class _Choice:
 
     def minors(self, need: DeviceNeed) -> Sequence[int]:
         """Those that a pod gets; none where there are not enough. Raises Unpicked."""
+        if self._sort.by_template(need) and not self._templates(need):
+            raise Unpicked(NO_TEMPLATE, resolvable=False)
         if not need.shared and self._sort.left:
             try:
                 return self._partition(need)
@@ -229,6 +232,12 @@ class _Choice:
                 if scope or why.resolvable:
                     raise
         return pick(self._able, need, self._key)
+
+    def _templates(self, need: DeviceNeed) -> list[str]:
+        """The templates of the node's devices that have what is asked for, and nothing else."""
+        labels = self._devices.labels
+        model = f"{labels.get(GPU_VENDOR, '')}-{labels.get(GPU_MODEL, '')}"
+        return [name for name, has in self._sort.templates.get(model, {}).items() if has == need.each]
 
     def _partition(self, need: DeviceNeed) -> Sequence[int]:
         return best_partitions(
@@ -270,7 +279,9 @@ class _Choice:
         """What a pod gets of a device, what follows from that too."""
         card, functions = self._by_minor[minor], self._functions
         own = () if functions is None else (functions[minor],)
-        return DeviceShare(minor, _filled(card, need.each, self._sort), self._ids[minor], own)
+        named = self._templates(need) if self._sort.by_template(need) else []
+        template = named[0] if len(named) == 1 else ""
+        return DeviceShare(minor, _filled(card, need.each, self._sort), self._ids[minor], own, template)
 
 
 def _lies_in(card: Card, zones: int) -> bool:

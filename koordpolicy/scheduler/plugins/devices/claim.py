@@ -51,7 +51,12 @@ def take(host: Host, pod: PodView, nodes: NodeView, _parameters: Parameters) -> 
         shares = dealt.shares(_zones_of(nodes.state.cpus, pod, node))
     except (DeviceRequestError, Unpicked) as why:
         return Refusal(str(why))
-    claim = DeviceClaim(pod.pod.key, node, shares, pod.pod.uid, uid, is_reserve_pod(pod))
+    said: dict[str, str] = {}
+    for type, listed in shares.items():
+        sort = cards.policy.sorts[type]
+        if sort.annotations:
+            said.update(sort.said(pod.facts, node, listed))
+    claim = DeviceClaim(pod.pod.key, node, shares, pod.pod.uid, uid, is_reserve_pod(pod), said)
     cards.take(claim)
     return claim
 
@@ -100,7 +105,7 @@ def writes(claim: Any) -> bool:
 
 async def write(_host: Host, claim: DeviceClaim, cluster: Port, _sleep: Sleep) -> None:
     """Write what a pod has into its annotation, before it is bound. Raises KubeError."""
-    metadata = {"uid": claim.uid, "annotations": {DEVICE_ALLOCATED: shares_text(claim.shares)}}
+    metadata = {"uid": claim.uid, "annotations": {**claim.said, DEVICE_ALLOCATED: shares_text(claim.shares)}}
     if not claim.uid:
         del metadata["uid"]
     namespace, name = claim.pod

@@ -146,13 +146,15 @@ def _look_closer(
     """Try the nodes one by one of which more has to hold than that enough devices are free."""
     cards = nodes.state.cards
     whole = any(not need.shared for need in needs.values())
-    if wishes is NO_WISHES and not (whole and cards.linked):
+    assert cards.policy is not None
+    templated = any(cards.policy.sorts[type].by_template(need) for type, need in needs.items())
+    if wishes is NO_WISHES and not templated and not (whole and cards.linked):
         return
     left: NDArray[np.intp] = np.flatnonzero(listed & ~found.any)
     names = nodes.names()
     for at in left.tolist():
         name = nodes.text(int(names[at]))
-        if wishes is NO_WISHES and not honors(cards.devices(name), wishes):
+        if wishes is NO_WISHES and not templated and not honors(cards.devices(name), wishes):
             continue
         try:
             allocate(cards, name, pod, needs, wishes)

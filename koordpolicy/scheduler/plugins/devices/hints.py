@@ -119,7 +119,8 @@ class HintsOfDevices:
             for place, count in enumerate(counts):
                 zones[:total, place] &= (count >= need.count) | ~here
         whole = any(not need.shared for need in self._needs.values())
-        if self._wishes is not NO_WISHES or (whole and cards.linked):
+        templated = any(policy.sorts[type].by_template(need) for type, need in self._needs.items())
+        if self._wishes is not NO_WISHES or templated or (whole and cards.linked):
             unsure[:total] = told[:total]
         return Beside(zones | unsure[:, np.newaxis], told, unsure)
 

@@ -181,7 +181,7 @@ _ONLY_IN_SLOTS = {
     "ProfileReconciliation": {"colocationProfile"},
     "CPUTopology": {"resourceSpec", "topology"},
     "ReservationPolicy": {"pod"},
-    "DeviceSharing": {"container", "device", "devices"},
+    "DeviceSharing": {"allocated", "container", "device", "devices"},
     "Recommendation": {"pod", "container"},
 }
 """Roots that only some slots of a kind have, since there is such a record at their decision points alone."""
