@@ -86,6 +86,10 @@ _ROLLOUT: Schema = {
         50,
     ),
     "handled": _text("The last command that was obeyed.", 256),
+    "watchTime": {
+        "description": "When the guards were looked at last, as far as that is written: each minute.",
+        **_TIME,
+    },
     "history": _list(
         "What happened, the newest last.",
         _object(

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from koordpolicy.diagnostics import Diagnostic, Diagnostics, Severity
 from koordpolicy.graph import Compilation, RuleGraph
@@ -30,6 +31,21 @@ class Reason(StrEnum):
     """Its trial took more time or memory than a trial may."""
     INTERNAL_ERROR = "InternalError"
     """The compiler itself failed: a mistake of ours."""
+
+
+REMEDIES: Final[Mapping[Reason, str]] = MappingProxyType(
+    {
+        Reason.READ_FAILED: "see that all files can be read, and commit again",
+        Reason.NO_POLICIES: "commit policies to the place that is followed, or follow another one",
+        Reason.COMPILE_FAILED: "`koordpolicy check` shows each finding with its place; commit what mends it, or revert",
+        Reason.TESTS_FAILED: "`koordpolicy test` shows what was expected; mend the policy or its test",
+        Reason.UNFIT: "commit what mends it, or revert",
+        Reason.GUARD_REFUSED: "it does not begin again: commit what mends it, which begins a rollout of its own, or revert",
+        Reason.LIMIT_EXCEEDED: "make its policies or tests cheaper, or give trials more by `--policy-trial-cpu` and `--policy-trial-memory`",
+        Reason.INTERNAL_ERROR: "please report this with the log; another commit is tried as usual",
+    }
+)
+"""What to do about a revision that does not decide, by why it does not."""
 
 
 class Unfit(Exception):
@@ -74,6 +90,11 @@ class RejectedRevision:
     sources: Mapping[str, str]
     at: int
     bundle: str
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return REMEDIES[self.reason]
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

@@ -231,7 +231,7 @@ class Reporter:
             status,
             InstanceState.REJECTED,
             rejected.at,
-            failed(str(rejected.reason), rejected.message),
+            failed(str(rejected.reason), f"{rejected.message}; {rejected.remedy}"),
         )
 
     def _report(

@@ -14,6 +14,7 @@ from typing import Final
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.model.policy_revision import InstanceState, revision_name
+from koordpolicy.runtime.clock import monotonic
 from koordpolicy.runtime.logs import LoggedOnce
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.metrics.metric import MetricKind
@@ -23,7 +24,7 @@ from koordpolicy.runtime.rollout.canary import goes_ahead, node_parts, pod_goes_
 from koordpolicy.runtime.rollout.changes import Changes, changes
 from koordpolicy.runtime.rollout.comparing import compare_aside, show_comparison
 from koordpolicy.runtime.rollout.judging import Baseline, Gathered, increase, judge, rollout_facts
-from koordpolicy.runtime.rollout.machine import Seen, advance, begin, supersede
+from koordpolicy.runtime.rollout.machine import Seen, advance, begin, supersede, unwatched
 from koordpolicy.runtime.rollout.plan import KIND, RolloutPlan, RolloutStep, plan_of
 from koordpolicy.runtime.rollout.shadow import Comparison
 from koordpolicy.runtime.rollout.state import Entry, Phase, RolloutProgress, Subject
@@ -32,8 +33,13 @@ from koordpolicy.runtime.rollout.store import RolloutStore, StoreTrouble
 LOG: Final = logging.getLogger(__name__)
 
 _SECOND: Final = 1_000_000_000
+_NOTED: Final = 60 * _SECOND
+"""How often it is kept that somebody looks at the guards: so much may be missing to whoever leads next."""
 _GRACE: Final = 60 * _SECOND
 """How long a follower waits for the leader to begin a rollout anew."""
+
+_MISSED: Final = 3
+"""Looks at the guards that may be late."""
 
 Notify = Callable[[RolloutProgress, Entry], None]
 """Tells people of something that happened in a rollout that this process leads."""
@@ -82,6 +88,8 @@ class _Going:
     baseline: Baseline = field(default_factory=Baseline)
     trouble: LoggedOnce = field(default_factory=lambda: LoggedOnce(LOG))
     since: int = 0
+    watched: int | None = None
+    """When this process looked at the guards last, by a clock that nobody sets; None for never."""
 
 
 class RolloutGate:
@@ -187,7 +195,9 @@ class RolloutGate:
             command = None if going.state is None else await self._store.command(subject)
             seen = Seen(judge(graph, plan, facts, now), command)
             state = await self._started(subject, plan, now) if going.state is None else going.state
-            following = advance(state, plan, now, seen)
+            following = advance(self._watched(going, state, plan, now), plan, now, seen)
+            if not following.phase.is_end and now - following.watched >= _NOTED:
+                following = replace(following, watched=now)
             if going.state is None or following != state:
                 await self._store.save(following)
                 self._tell(following, () if going.state is None else state.history)
@@ -196,6 +206,16 @@ class RolloutGate:
             going.state = following
         self._stage(going, plan, numbers)
         return plan
+
+    @staticmethod
+    def _watched(going: _Going, state: RolloutProgress, plan: RolloutPlan, now: int) -> RolloutProgress:
+        """The state, with what nobody watched left out: the time in which no process led, or had no cluster."""
+        # Of our own looks a clock tells that nobody sets; of others' we know by theirs.
+        clock, lost = int(monotonic() * _SECOND), now - state.watched if state.watched else 0
+        if going.watched is not None:
+            lost = clock - going.watched
+        going.watched = clock
+        return unwatched(state, now - lost, now) if lost > _NOTED + _MISSED * plan.every else state
 
     def _standing(
         self, going: _Going, subject: Subject, loaded: RolloutProgress | None

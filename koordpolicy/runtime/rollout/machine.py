@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from koordpolicy.model.policy_revision import MOST_HISTORY
+from koordpolicy.model.slo_config import duration_text
 from koordpolicy.runtime.rollout.plan import RolloutGuard, RolloutPlan
 from koordpolicy.runtime.rollout.state import (
     SYSTEM,
@@ -48,6 +49,23 @@ def begin(subject: Subject, plan: RolloutPlan, now: int) -> RolloutProgress:
 def supersede(state: RolloutProgress, now: int, why: str) -> RolloutProgress:
     """The rollout ended by something newer."""
     return _ended(state, Phase.SUPERSEDED, now, "Superseded", why)
+
+
+def unwatched(state: RolloutProgress, since: int, now: int) -> RolloutProgress:
+    """The rollout after a time in which nobody looked at its guards: what the new revision did then says nothing for it.
+
+    That time is none of the step's, and guards that failed before have not failed all the while.
+    """
+    if state.phase is not Phase.PROGRESSING:
+        return state  # a pause does not count as it is
+    lost = now - max(since, state.since)
+    state = replace(state, paused=state.paused + lost, failing=dict.fromkeys(state.failing, now))
+    return _noted(
+        state,
+        now,
+        "Unwatched",
+        f"nobody looked at the guards for {duration_text(lost)}: the step lasts so much longer",
+    )
 
 
 def advance(state: RolloutProgress, plan: RolloutPlan, now: int, seen: Seen) -> RolloutProgress:
@@ -147,7 +165,7 @@ def _onward(state: RolloutProgress, plan: RolloutPlan, now: int, seen: Seen) -> 
     ]
     step = plan.steps[state.index]
     if state.elapsed(now) < step.hold:
-        return replace(state, message="")
+        return replace(state, message=f"{_named(unknown)} cannot be told yet" if unknown else "")
     if unknown:
         return replace(state, message=f"waits: {_named(unknown)} cannot be told yet")
     if step.until_resumed:

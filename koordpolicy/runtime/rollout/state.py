@@ -79,7 +79,8 @@ class RolloutProgress:
 
     `step` is the present step's name, `index` its place among the plan's steps, `since` when it began, `paused` how
     long it has been paused in all before the present pause, which began at `paused_at`. `failing` says since when
-    guards fail. `handled` is the id of the last command.
+    guards fail. `handled` is the id of the last command. `watched` is when guards were looked at last, as far as that is kept:
+    now and then, so that whoever leads next knows how long nobody did; 0 where it is not known.
     """
 
     subject: Subject
@@ -94,6 +95,7 @@ class RolloutProgress:
     message: str = ""
     handled: str = ""
     history: tuple[Entry, ...] = ()
+    watched: int = 0
 
     def elapsed(self, now: int) -> int:
         """Time in the present step without pauses."""
@@ -117,6 +119,7 @@ def to_json(state: RolloutProgress) -> dict[str, Any]:
             {"guard": guard, "since": time_text(since)} for guard, since in sorted(state.failing.items())
         ],
         "handled": state.handled,
+        **({"watchTime": time_text(state.watched)} if state.watched else {}),
         "history": [
             {"time": time_text(one.at), "event": one.event, "message": one.message, "by": one.by}
             for one in state.history
@@ -147,6 +150,7 @@ def from_json(subject: Subject, said: Json) -> RolloutProgress:
             Entry(_time(one, "time"), text(one, "event", at), text(one, "message", at), text(one, "by", at))
             for one in objects(said, "history", at)
         ),
+        _time(said, "watchTime") if said.get("watchTime") else 0,
     )
 
 

@@ -116,6 +116,10 @@ class Scene:
             )
         )
 
+    async def looked(self) -> None:
+        """Until the guards were looked at now, and that is kept."""
+        await until(lambda: self.gate.state is not None and self.gate.state.watched == self.clock())
+
     async def turned(self, minutes: float, step: str) -> None:
         self.clock.turn(minutes)
         await self.at(step)
@@ -270,6 +274,7 @@ def test_a_restart_in_the_middle_goes_on_where_it_stood(tmp_path: Path) -> None:
         await scene.begins()
         await scene.turned(10, "few")
         clock.turn(4)
+        await scene.looked()
 
     async def second(scene: Scene) -> None:
         scene.offer(2000, B)
@@ -284,6 +289,31 @@ def test_a_restart_in_the_middle_goes_on_where_it_stood(tmp_path: Path) -> None:
 
     play(Scene(Quick(tmp_path), clock, kept=LastGood(tmp_path)), first)
     play(Scene(Quick(tmp_path), clock, kept=LastGood(tmp_path)), second)
+
+
+def test_a_time_in_which_nobody_led_is_none_of_the_step(tmp_path: Path) -> None:
+    """Canaries go on meanwhile, and no guard could stop them: so they say nothing for the next step."""
+    clock = Clock()
+
+    async def begun(scene: Scene) -> None:
+        await scene.begins()
+        await scene.turned(10, "few")
+        clock.turn(4)
+        await scene.looked()
+
+    async def goes_on(scene: Scene) -> None:
+        scene.offer(2000, B)
+        await scene.at("few")
+        await until(lambda: scene.told == ["b: Unwatched"])
+        clock.turn(5.9)
+        await asyncio.sleep(0.05)
+        await scene.at("few")
+        await scene.turned(0.2, "half")
+        assert scene.told == ["b: Unwatched", "b: Step"]
+
+    play(Scene(Quick(tmp_path), clock, kept=LastGood(tmp_path)), begun)
+    clock.turn(60)
+    play(Scene(Quick(tmp_path), clock, kept=LastGood(tmp_path)), goes_on)
 
 
 def test_what_was_aborted_stays_so_over_a_restart(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy.runtime.rollout.machine import Judged, Seen, advance, begin, supersede
+from koordpolicy.runtime.rollout.machine import Judged, Seen, advance, begin, supersede, unwatched
 from koordpolicy.runtime.rollout.plan import RolloutGuard, RolloutPlan, RolloutStep
 from koordpolicy.runtime.rollout.state import (
     Phase,
@@ -107,6 +107,43 @@ class TestSteps:
 
     def test_a_plan_without_steps_lets_it_through(self) -> None:
         assert advance(fresh(), RolloutPlan(()), START + 1, Seen()).phase is Phase.COMPLETE
+
+
+class TestUnwatched:
+    def test_what_nobody_watched_is_no_time_of_the_step(self) -> None:
+        state = played(fresh(GUARDED), GUARDED, [4])
+        state = unwatched(state, START + 4 * MINUTE, START + 64 * MINUTE)
+        assert state.elapsed(START + 64 * MINUTE) == 4 * MINUTE
+        assert (
+            state.history[-1].message
+            == "nobody looked at the guards for 1h0m0s: the step lasts so much longer"
+        )
+        assert played(state, GUARDED, [69.9]).step == "shadow"
+        assert played(state, GUARDED, [70]).step == "few"
+
+    def test_time_before_the_step_is_not_lost_to_it(self) -> None:
+        state = played(fresh(), PLAN, [10])
+        state = unwatched(state, START, START + 20 * MINUTE)
+        assert state.elapsed(START + 20 * MINUTE) == 0
+
+    def test_a_pause_needs_nobody(self) -> None:
+        state = told(fresh(), PLAN, 4, RolloutAction.PAUSE)
+        assert unwatched(state, START + 5 * MINUTE, START + 60 * MINUTE) == state
+
+    def test_a_guard_that_failed_before_has_not_failed_all_the_while(self) -> None:
+        state = played(fresh(GUARDED), GUARDED, [4], slow=Judged(False))
+        state = unwatched(state, START + 4 * MINUTE, START + 64 * MINUTE)
+        state = played(state, GUARDED, [64, 65.9], slow=Judged(False))
+        assert state.phase is Phase.PROGRESSING
+        assert played(state, GUARDED, [66], slow=Judged(False)).phase is Phase.ABORTED
+
+    def test_a_guard_that_cannot_be_told_is_named_while_the_step_lasts(self) -> None:
+        state = advance(fresh(GUARDED), GUARDED, START + MINUTE, Seen({"errors": Judged(True)}))
+        assert state.message == "the guard `odd`, `slow` cannot be told yet"
+
+    def test_when_it_was_watched_is_kept(self) -> None:
+        state = replace(fresh(), watched=START + MINUTE)
+        assert from_json(SUBJECT, to_json(state)) == state
 
 
 class TestPauses:
