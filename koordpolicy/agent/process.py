@@ -18,8 +18,8 @@ from koordpolicy.agent.explanation_route import ExplanationRoute
 from koordpolicy.agent.explanation_text import explanation_text
 from koordpolicy.agent.groups_watch import GroupsWatch
 from koordpolicy.agent.hooks.nri import NriPlugin
+from koordpolicy.agent.hooks.places import HookPlaces
 from koordpolicy.agent.hooks.scenes import HookScenes
-from koordpolicy.agent.hooks.server import HookPlaces, HookServing
 from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.peak_files import PeakFiles
 from koordpolicy.agent.pods import KubeletPods, PodAnswers, PodSource
@@ -192,6 +192,8 @@ def start_hooks(tasks: Tasks, node: NodeAgent, agent: AgentSettings) -> None:
         monotonic_ns,
     )
     if agent.hooks is not None:
+        from koordpolicy.agent.hooks.server import HookServing  # noqa: PLC0415  # gRPC takes 9 MiB of every node
+
         tasks.start("hooks", HookServing(scenes, agent.hooks, count).run())
     if agent.nri is not None:
         tasks.start("nri", NriPlugin(scenes, agent.nri, count).run())

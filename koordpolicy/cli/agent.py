@@ -6,7 +6,7 @@ from pathlib import Path
 
 from koordpolicy.agent.collectors.devices import DeviceSources
 from koordpolicy.agent.doctor import doctor_record, doctor_text
-from koordpolicy.agent.hooks.server import HookPlaces
+from koordpolicy.agent.hooks.places import HookPlaces
 from koordpolicy.agent.pods import PodSource
 from koordpolicy.agent.process import NAME, AgentSettings, node_kernel, run_agent
 from koordpolicy.cli.command import OK, CannotRunError

@@ -4,10 +4,9 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
+from koordpolicy.agent.hooks.places import HookPlaces
 from koordpolicy.agent.hooks.proxied import answer
 from koordpolicy.agent.hooks.scenes import HookScenes, NodeUnknown
 from koordpolicy.agent.hooks.starting import HookFailed
@@ -22,15 +21,6 @@ ANNOUNCED: Final = "koordlet.json"
 """As koordlet's file is called: one agent is on a node, and another one's announcement would be out of date."""
 _LOOK: Final = 1.0
 """Seconds between looks whether policy says something else of stages and failures."""
-
-
-@dataclass(frozen=True, slots=True)
-class HookPlaces:
-    """The agent's own socket, where it stands on the node if that is another place, and the directory of announcements."""
-
-    socket: Path
-    directory: Path
-    on_node: Path | None = None
 
 
 class HookServing:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from koordpolicy.agent.hooks.containers import numbers_by_writer
+from koordpolicy.agent.hooks.places import HookPlaces
 from koordpolicy.agent.hooks.proxied import answer
 from koordpolicy.agent.hooks.scenes import Announced, HookScenes, NodeUnknown, announced
-from koordpolicy.agent.hooks.server import HookPlaces, HookServing
+from koordpolicy.agent.hooks.server import HookServing
 from koordpolicy.agent.hooks.stages import Stage
 from koordpolicy.agent.hooks.starting import (
     HookFailed,

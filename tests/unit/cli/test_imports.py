@@ -94,6 +94,7 @@ NOT_ON_NODES = (
     "anyio",
     "celpy",
     "cryptography",
+    "grpc",
     "jsonschema",
     "kubernetes",
     "numpy",
