@@ -10,7 +10,8 @@ from koordpolicy.algorithms.records import PodRecords
 from koordpolicy.cluster.event_handlers import EventHandlers
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.watch import ClusterWatch
-from koordpolicy.descheduler.evictor import EvictionResult, Evictor, Pace
+from koordpolicy.descheduler.evictor import EvictionResult, Evictor
+from koordpolicy.descheduler.migration.controller import MigrationController
 from koordpolicy.descheduler.moves import Move
 from koordpolicy.descheduler.round import Memories, RoundReport, run_round
 from koordpolicy.descheduler.rules import KIND, ProfileRules
@@ -73,11 +74,17 @@ class Descheduler:
         self._component = component
         self._how = how
         self.objects = ClusterObjects()
-        handlers = EventHandlers(self.objects, unreadable=component.unreadable, wanted=WATCHED)
+        self._migrations = MigrationController(component, self.objects)
+        handlers = EventHandlers(
+            self.objects,
+            unreadable=component.unreadable,
+            wanted=WATCHED,
+            after=self._migrations.pods.changed,
+        )
         self._watch = ClusterWatch(component, handlers, last={resources.NODE_METRICS})
         self._memories = Memories(impatient=how.once is not None)
         self._records = PodRecords()
-        self._evictor = Evictor(component.cluster, self.objects, monotonic, self._told)
+        self._evictor = Evictor(component.cluster, self.objects, monotonic, self._told, self._migrations)
         self._due: dict[str, float] = {}
         self._last: dict[str, dict[str, Any]] = {}
 
@@ -85,6 +92,7 @@ class Descheduler:
         """Listen, and stand for election; or do one round of each profile."""
         process = self._component.process
         self._watch.start(tasks)
+        self._migrations.start(tasks)
         if self._how.once is None:
             tasks.start("lead", self._component.leadership.run(LEASE, self._lead))
             await process.stopped()
@@ -98,9 +106,11 @@ class Descheduler:
             "pods": len(self.objects.pods),
             "dryRun": self._how.dry_run,
             "rounds": self._last,
+            "migrations": self._migrations.status(),
         }
 
     async def _once(self, show: Callable[[RoundReport], None]) -> None:
+        await self._migrations.synced()
         for name in self._profiles(self._component.live.graph):
             report = await self._round(name)
             if report is not None:
@@ -108,6 +118,13 @@ class Descheduler:
 
     async def _lead(self) -> None:
         await self._watch.synced()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._rounds())
+            if not self._how.dry_run:
+                group.create_task(self._migrations.run())
+
+    async def _rounds(self) -> None:
+        await self._migrations.synced()
         self._due.clear()
         while True:
             graph = self._component.live.graph
@@ -161,9 +178,7 @@ class Descheduler:
         )
         component.counts.add(target, revision)
         metrics.observe("koordpolicy_descheduler_round_seconds", monotonic() - began)
-        results = await self._evictor.carry_out(
-            report.moves, Pace(rules.per_second, rules.burst, rules.refused_for), dry=self._how.dry_run
-        )
+        results = await self._evictor.carry_out(report.moves, rules, dry=self._how.dry_run)
         metrics.add(
             "koordpolicy_descheduler_rounds_total", profile=name, result="idle" if report.idle else "done"
         )
@@ -183,6 +198,8 @@ class Descheduler:
             LOG.info("pod %s leaves %s by %s: %s", pod, move.node, move.strategy, move.reason)
             message = f'Pod evicted from node "{move.node}" by the reason "{move.reason}"'
             recorder.record(move.pod.raw, "Descheduled", message, action="Migrating")
+        elif result is EvictionResult.MIGRATING:
+            LOG.info("pod %s is to leave %s by %s: %s", pod, move.node, move.strategy, move.reason)
         elif result is EvictionResult.DRY_RUN:
             LOG.info("dry run: pod %s would leave %s by %s: %s", pod, move.node, move.strategy, move.reason)
         elif result is EvictionResult.REFUSED:

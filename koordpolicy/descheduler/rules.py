@@ -171,6 +171,7 @@ class ProfileRules:
         self._asked = asked = Asked(graph, target)
         self.enabled = asked.fixed("enabled") is True
         self.dry_run = asked.fixed("dryRun") is True
+        self.migrate = asked.fixed("migrate") is True
         self.interval = asked.fixed("interval").ns / NANOSECONDS
         self.least_nodes = int(asked.fixed("leastNodes"))
         self.limits = EvictionLimits(

@@ -8,13 +8,14 @@ from typing import Any, Final
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.node_affinity import matches
 from koordpolicy.algorithms.node_record import NodeSight, node_record
-from koordpolicy.algorithms.records import PodRecords
+from koordpolicy.algorithms.records import PodRecords, pod_record
 from koordpolicy.algorithms.toleration import tolerates_all
 from koordpolicy.algorithms.work import Work
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts.movable_pod import movable_pod_facts
+from koordpolicy.model.facts.pod import placed_pod_facts
 from koordpolicy.model.placement import ANYWHERE, Placement, read_placement
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.reading import Amounts, ObjectError
@@ -111,6 +112,22 @@ def snapshot_of(
         row = len(nodes)
         nodes.append(SeenNode(row, sight, facts, _pods(sight, facts, row)))
     return ClusterSnapshot(nodes, now)
+
+
+@dataclass(frozen=True, slots=True)
+class PodSight:
+    """One pod with the facts that policy asks about it and its node; those of the node are empty while it has none."""
+
+    pod: Pod
+    facts: Record
+    node: Record
+
+
+def sight_of(objects: ClusterObjects, pod: Pod, catalogue: Catalogue, now: int) -> PodSight:
+    """A pod as it is now."""
+    facts: Record = {**pod_record(pod, catalogue, TIMES), **placed_pod_facts(pod), **movable_pod_facts(pod)}
+    sight = objects.sight(pod.node_name) if pod.node_name else None
+    return PodSight(pod, facts, {} if sight is None else node_record(sight, catalogue, TIMES, now))
 
 
 def _ready(sight: NodeSight) -> bool:

@@ -122,8 +122,10 @@ class Cluster(Protocol):
     NotFound and Unreachable wherever they fit, the others as said.
     """
 
-    async def get(self, resource: Resource, name: str, *, namespace: str | None = None) -> Object:
-        """The object of this name."""
+    async def get(
+        self, resource: Resource, name: str, *, namespace: str | None = None, subresource: str = ""
+    ) -> Object:
+        """The object of this name. With the subresource "scale", the Scale of one whose kind has that; NotFound without it."""
         ...
 
     async def list(

@@ -66,6 +66,22 @@ def parse_labels(text: str) -> LabelSelector:
         raise Rejected(f"label selector `{text}`: {error}") from error
 
 
+def label_text(selector: LabelSelector) -> str:
+    """The wire form of a selector; `parse_labels` is the inverse."""
+    return ",".join(_requirement_text(one) for one in selector.requirements)
+
+
+def _requirement_text(one: LabelRequirement) -> str:
+    match one.operator:
+        case Operator.EXISTS:
+            return one.key
+        case Operator.DOES_NOT_EXIST:
+            return f"!{one.key}"
+        case Operator.IN | Operator.NOT_IN:
+            word = "in" if one.operator is Operator.IN else "notin"
+            return f"{one.key} {word} ({','.join(sorted(one.values))})"
+
+
 def is_label_key(text: str) -> bool:
     """Whether the text is a qualified name: `name` or `dns.prefix/name`, name of at most 63 characters."""
     prefix, _, name = text.rpartition("/")

@@ -12,6 +12,7 @@ from koordpolicy.kube.resources import (
     NAMESPACES,
     NODES,
     PODS,
+    REPLICA_SETS,
 )
 from tests.contract.clusters import HOLDS, SLABS, World, config, contract, names, pod, refused, version
 
@@ -372,3 +373,20 @@ async def test_amounts_are_stored_in_canonical_form(world: World) -> None:
     container = {"name": "main", "image": "pause", "resources": resources}
     made = await world.cluster.create(PODS, pod("one", containers=[container]), namespace=world.namespace)
     assert made["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "500m"}, "limits": {"cpu": "2"}}
+
+
+@contract
+async def test_a_workload_says_by_its_scale_how_many_replicas_it_is_to_have(world: World) -> None:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
+    made = await world.cluster.create(
+        REPLICA_SETS, {"metadata": {"name": "web"}, "spec": spec}, namespace=world.namespace
+    )
+    scale = await world.cluster.get(REPLICA_SETS, "web", namespace=world.namespace, subresource="scale")
+    assert scale["kind"] == "Scale"
+    assert scale["metadata"]["uid"] == made["metadata"]["uid"]
+    assert scale["spec"]["replicas"] == 3
+    await world.cluster.create(CONFIG_MAPS, config("one"), namespace=world.namespace)
+    with pytest.raises(NotFound):
+        await world.cluster.get(CONFIG_MAPS, "one", namespace=world.namespace, subresource="scale")

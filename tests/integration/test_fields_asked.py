@@ -12,6 +12,7 @@ from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.algorithms.node_record import node_record
 from koordpolicy.algorithms.work import finished
 from koordpolicy.cluster.events import Event
+from koordpolicy.descheduler.migration.job import MigrationJob
 from koordpolicy.descheduler.round import Memories, run_round
 from koordpolicy.descheduler.rules import ProfileRules
 from koordpolicy.descheduler.snapshot import snapshot_of
@@ -46,6 +47,7 @@ from koordpolicy.simulator.simulation import Simulation, SimulationSettings
 from koordpolicy.simulator.workload import Arrival, Wave
 from tests.integration.simulations import MINUTE, node, pod, workload
 from tests.unit.descheduler.clusters import NOW, full_and_empty
+from tests.unit.descheduler.migrations import World
 from tests.unit.manager.clusters import SmallCluster
 from tests.vectors.policies import document, graph
 
@@ -194,6 +196,19 @@ def _work(policies: RuleGraph) -> None:
     judge(policies, plan_of(policies, {}, 0), {}, 0)
     _run_agents(policies)
     _deschedule(policies)
+    _migrate(policies)
+
+
+def _migrate(policies: RuleGraph) -> None:
+    """A pod that is let go."""
+    world = World(policies)
+    assert isinstance(world.migrate("web-0"), MigrationJob)
+    world.job("by-user", "web-1")
+    world.look(2)
+    for room in world.rooms():
+        world.reserved(room)
+    world.look(2)
+    assert {"web-0", "web-1"} - world.names()
 
 
 def _deschedule(policies: RuleGraph) -> None:

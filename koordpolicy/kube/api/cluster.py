@@ -81,9 +81,11 @@ class ApiCluster:
         self._usual = _options(manager, dry_run=False)
         self._watch_seconds = watch_seconds
 
-    async def get(self, resource: Resource, name: str, *, namespace: str | None = None) -> Object:
+    async def get(
+        self, resource: Resource, name: str, *, namespace: str | None = None, subresource: str = ""
+    ) -> Object:
         """See `Cluster.get`."""
-        path = _object_path(resource, namespace, name)
+        path = _object_path(resource, namespace, name, subresource)
         body = await self._transport.request(ApiRequest("get", resource.name, "GET", path, repeatable=True))
         return self._codec.object(resource, body)
 

@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
+from koordpolicy.kube.errors import NotFound
 from koordpolicy.kube.memory.server import WriteOptions
 from koordpolicy.kube.memory.store import Store, key_of
 from koordpolicy.kube.memory.watch import WatchQueue
@@ -34,10 +36,17 @@ class MemoryCluster:
         self._user = user
         self._before_request = before_request
 
-    async def get(self, resource: Resource, name: str, *, namespace: str | None = None) -> Object:
+    async def get(
+        self, resource: Resource, name: str, *, namespace: str | None = None, subresource: str = ""
+    ) -> Object:
         """See `Cluster.get`."""
         await self._before_request("get", resource)
-        return self.store.get(resource, name, namespace=namespace)
+        found = self.store.get(resource, name, namespace=namespace)
+        if not subresource:
+            return found
+        if subresource != "scale" or subresource not in resource.subresources:
+            raise NotFound(f"{resource} has no `{subresource}` to be read")
+        return _scale(found)
 
     async def list(
         self,
@@ -192,3 +201,17 @@ async def _events(watch: WatchQueue) -> AsyncIterator[WatchEvent]:
             if watch.ended:
                 return
             await news.wait()
+
+
+def _scale(found: Object) -> Object:
+    """The Scale of a workload."""
+    metadata: Mapping[str, Any] = found["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    replicas = found.get("spec", {}).get("replicas")
+    return {
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {key: metadata[key] for key in kept if key in metadata},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": {"replicas": found.get("status", {}).get("replicas", 0)},
+    }

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from koordpolicy.language.cel.types import DOUBLE, STRING, TIMESTAMP, Type, record
+from koordpolicy.language.cel.types import DOUBLE, INT, STRING, TIMESTAMP, Type, record
 from koordpolicy.language.facts.table import CENTRAL, EVERYWHERE, USUAL_TIME, Component, Components
 
 
@@ -230,6 +230,13 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 DOUBLE,
                 "How well the going of the pod would relieve its node: 2 where it uses just what its node uses too much of, less for "
                 "more or for less; -1 where it was not measured.",
+                frozenset({Component.DESCHEDULER}),
+            ),
+            Root(
+                "replicas",
+                INT,
+                "How many pods the workload of the pod is to have: the scale of its controller, of a Deployment that of all its "
+                "ReplicaSets; 1 for a pod without one.",
                 frozenset({Component.DESCHEDULER}),
             ),
             Root("rollout", record("rollout"), "How a new revision does on its way.", EVERYWHERE),

@@ -463,7 +463,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         _by(Part.DESCHEDULER),
         (
             "enabled interval dryRun nodes leastNodes limits limits.total limits.perNode limits.perNamespace pace pace.perSecond "
-            "pace.burst pace.refusedFor conditions conditions[].name conditions[].enabled conditions[].require conditions[].reason strategies "
+            "pace.burst pace.refusedFor migrate conditions conditions[].name conditions[].enabled conditions[].require conditions[].reason strategies "
             "strategies[].name strategies[].enabled strategies[].plugin strategies[].dryRun strategies[].nodes "
             "strategies[].candidates strategies[].order strategies[].release strategies[].fits strategies[].reason strategies[].load "
             "strategies[].load.pool strategies[].load.measure strategies[].load.staleAfter strategies[].load.resources "
@@ -471,6 +471,19 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "strategies[].load.deviation strategies[].load.prod strategies[].load.weights strategies[].load.leastTargets "
             "strategies[].load.fitsLoad strategies[].load.anomaly strategies[].load.anomaly.rounds "
             "strategies[].load.anomaly.relievedRounds strategies[].load.anomaly.lasts strategies[].load.anomaly.forgottenAfter"
+        ),
+    ),
+    ("Migration", _COMPILED, _RULES),
+    (
+        "Migration",
+        _by(Part.DESCHEDULER),
+        (
+            "enabled mode reservable ttl evictor graceSeconds retryAfter pace pace.perSecond pace.burst limits limits.total "
+            "limits.perNode limits.perNamespace workload workload.migrating workload.unavailable workload.checksReplicas frequency "
+            "frequency.workload frequency.workload.period frequency.workload.most frequency.workload.burst frequency.namespace "
+            "frequency.namespace.period frequency.namespace.most frequency.namespace.burst arbitration arbitration.interval "
+            "arbitration.order arbitration.together arbitration.limited arbitration.conditionsOf kept kept.afterTtl kept.withoutTtl "
+            "kept.interval"
         ),
     ),
     ("Rollout", _COMPILED, _RULES),

@@ -320,6 +320,15 @@ class DeschedulingSpec(PolicySpec):
             default=2,
         ),
     ] = None
+    migrate: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether a pod that is to go gets a PodMigrationJob, which goes on as the kind Migration says; else it is evicted at once.",
+            default=True,
+            roots=_NOWHERE,
+        ),
+    ] = None
     limits: Given[EvictionLimits] = None
     """How many pods go in one round."""
     pace: Given[EvictionPace] = None

@@ -25,6 +25,7 @@ from koordpolicy.language.kinds.hooks import ContainerHookSpec, RuntimeHooksSpec
 from koordpolicy.language.kinds.interference import InterferenceSpec
 from koordpolicy.language.kinds.invariants import InvariantSpec
 from koordpolicy.language.kinds.isolation import IsolationSpec
+from koordpolicy.language.kinds.migration import MigrationSpec
 from koordpolicy.language.kinds.overcommit import OvercommitSpec
 from koordpolicy.language.kinds.prediction import PredictionSpec
 from koordpolicy.language.kinds.quotas import QuotaProfileSpec, QuotaTreeSpec
@@ -339,6 +340,13 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 frozenset({Component.DESCHEDULER}),
                 _roots("pod", "node", "now"),
                 _by_name,
+            ),
+            Kind(
+                "Migration",
+                MigrationSpec,
+                "How a pod that is to leave its node gets to another one, and how many do at once.",
+                frozenset({Component.DESCHEDULER}),
+                _roots("pod", "now"),
             ),
             Kind(
                 "Rollout",

@@ -56,6 +56,10 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "-",
         ),
         "DeviceSharing": ("the request fails, and the webhook's `failurePolicy` decides", "-"),
+        "Migration": (
+            "of a pod: what is most careful holds, room first, one pod of its workload at a time; of all: no migration goes on",
+            "the pod stays",
+        ),
         "Descheduling": ("the profile, or the strategy, moves nothing in that round", "the pod stays"),
         "Overcommit": (
             (

@@ -266,6 +266,15 @@ _SPECS = {
               fits: false
               reason: {cel: "'it was restarted ' + string(pod.restarts) + ' times'"}
     """,
+    "Migration": """
+        metadata: {name: careful}
+        spec:
+          ttl: 10m
+          limits: {perNode: 1, perNamespace: 10}
+          workload:
+            unavailable: {cel: "replicas / 20"}
+          evictor: {cel: "pod.qos == 'BE' ? 'Delete' : 'Eviction'"}
+    """,
     "Rollout": """
         metadata: {name: careful}
         spec:

@@ -317,8 +317,14 @@ METRICS: Final = (
     Metric(
         "koordpolicy_descheduler_evictions_total",
         MetricKind.COUNTER,
-        "Pods that were to go, by strategy and result (evicted, refused, gone, failed, dry_run).",
+        "Pods that were to go, by strategy and result (evicted, migrating, refused, gone, failed, dry_run).",
         ("strategy", "result"),
+    ),
+    Metric(
+        "koordpolicy_descheduler_migrations",
+        MetricKind.GAUGE,
+        "PodMigrationJobs that there are, by phase.",
+        ("phase",),
     ),
     # --- webhooks
     Metric(

@@ -51,7 +51,7 @@ def site(server: ApiServer, tmp_path: Path) -> Site:
         here.do("PATCH", f"/api/v1/namespaces/default/pods/{name}/status", {"status": status})
     _report(here, PODS)
     strategy = {"name": "LowNodeLoad", "enabled": True, "load": LOAD}
-    _say(here, {"interval": "1s", "strategies": [strategy]})
+    _say(here, {"interval": "1s", "migrate": False, "strategies": [strategy]})
     return here
 
 
@@ -94,7 +94,7 @@ def _command(site: Site, *more: str) -> list[str]:
 
 
 @contextmanager
-def _descheduler(site: Site, name: str, *more: str) -> Iterator[Scheduler]:
+def descheduler(site: Site, name: str, *more: str) -> Iterator[Scheduler]:
     port = free_port()
     command = _command(site, "--instance", name, "--http", f"127.0.0.1:{port}", *more)
     with Running(
@@ -137,7 +137,7 @@ def test_a_full_node_is_relieved_within_a_budget_and_over_a_kill(site: Site) -> 
         "expectedPods": 4,
     }
     site.do("PATCH", f"{BUDGETS}/web/status", {"status": status})
-    with _descheduler(site, "d1") as first:
+    with descheduler(site, "d1") as first:
         site.eventually(lambda: len(site.pods()) == 3, "one pod goes")
         (gone,) = set(PODS) - set(site.pods())
         site.eventually(
@@ -149,7 +149,7 @@ def test_a_full_node_is_relieved_within_a_budget_and_over_a_kill(site: Site) -> 
         )
         first.running.kill()
     assert gone not in site.pods()
-    with _descheduler(site, "d2") as second:
+    with descheduler(site, "d2") as second:
         # The budget is used up, though the old report still says that the node is too full.
         site.eventually(lambda: second.status.get("rounds"), "the next one does its rounds")
         assert len(site.pods()) == 3

@@ -7,15 +7,19 @@ from typing import Any
 import pytest
 
 from koordpolicy.cluster.objects import ClusterObjects
-from koordpolicy.descheduler.evictor import EvictionResult, Evictor, Pace
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.descheduler.evictor import EvictionResult, Evictor
 from koordpolicy.descheduler.moves import Move
 from koordpolicy.descheduler.round import Memories, RoundReport, report_data, report_text
+from koordpolicy.descheduler.rules import ProfileRules
 from koordpolicy.kube import resources
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.model.disruption import read_budget
+from koordpolicy.model.pod import PodKey
 from koordpolicy.model.time import NANOSECONDS
 from tests.unit.descheduler.clusters import (
     NOW,
+    PROFILE,
     full_and_empty,
     node,
     objects,
@@ -192,6 +196,19 @@ def test_the_report_says_what_moves_and_what_is_gained() -> None:
 # --- letting them go ----------------------------------------------------------------------------------
 
 
+class NoMigrations:
+    """Nobody migrates."""
+
+    def going(self, namespace: str) -> list[PodView]:
+        return []
+
+    def migrates(self, pod: PodKey) -> bool:
+        return False
+
+    async def migrate(self, move: Move, profile: ProfileRules) -> tuple[EvictionResult, str]:
+        return EvictionResult.FAILED, ""
+
+
 def _evicted(
     store: Store, heard: ClusterObjects, found: RoundReport, *, dry: bool = False
 ) -> tuple[Any, Any]:
@@ -204,8 +221,9 @@ def _evicted(
     def noted(move: Move, result: EvictionResult, said: str) -> None:
         told.append((move.pod.name, result))
 
-    evictor = Evictor(MemoryCluster(store), heard, lambda: 0.0, noted, sleep)
-    asyncio.run(evictor.carry_out(found.moves, Pace(10.0, 1, 300.0), dry=dry))
+    rules = ProfileRules(policies(migrate=False), PROFILE)
+    evictor = Evictor(MemoryCluster(store), heard, lambda: 0.0, noted, NoMigrations(), sleep)
+    asyncio.run(evictor.carry_out(found.moves, rules, dry=dry))
     return told, (waits, evictor)
 
 
@@ -262,6 +280,8 @@ def test_disruption_budgets_count_what_goes_already() -> None:
         }
     )
     heard.set_state(lambda state: state.budgets.set(budget), None)
-    evictor = Evictor(MemoryCluster(Store(lambda: 0.0)), heard, lambda: 0.0, lambda move, result, said: None)
+    evictor = Evictor(
+        MemoryCluster(Store(lambda: 0.0)), heard, lambda: 0.0, lambda move, result, said: None, NoMigrations()
+    )
     found = one_round(policies(ALL), heard, allowed=evictor.allowed)
     assert [one.pod.name for one in found.moves] == ["a"]

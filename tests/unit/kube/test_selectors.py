@@ -13,6 +13,7 @@ from koordpolicy.kube.selectors import (
     FieldSelector,
     is_label_key,
     is_label_value,
+    label_text,
     parse_fields,
     parse_labels,
     selector_of,
@@ -161,3 +162,9 @@ def test_fields_of_other_types_compare_by_their_text() -> None:
 def test_text_that_is_no_field_selector_is_rejected(text: str) -> None:
     with pytest.raises(Rejected):
         parse_fields(text)
+
+
+@given(selectors)
+def test_a_selector_is_written_as_it_is_read(selector: dict[str, Any]) -> None:
+    found = selector_of(selector)
+    assert parse_labels(label_text(found)).requirements == found.requirements

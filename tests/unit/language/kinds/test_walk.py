@@ -178,6 +178,7 @@ _ONLY_IN_SLOTS = {
     },
     "QuotaProfile": {"node", "resource"},
     "Descheduling": {"relief"},
+    "Migration": {"replicas"},
     "ProfileReconciliation": {"colocationProfile"},
     "CPUTopology": {"resourceSpec", "topology"},
     "ReservationPolicy": {"pod"},
