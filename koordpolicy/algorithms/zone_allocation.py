@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
 from koordpolicy.algorithms.cpu_accumulator import (
+    NOT_ENOUGH,
     BindPolicy,
     HeldCPUs,
     NotEnoughCPUs,
@@ -46,6 +47,7 @@ from koordpolicy.model.reading import Amounts
 
 MILLI: Final = 1000
 
+NOT_AS_MANY: Final = "the CPUs chosen for the pod are not as many as it asks for"
 NOT_BESIDE: Final = "node(s) cannot allocate what the pod wants beside CPUs in its NUMA zones"
 
 
@@ -130,6 +132,19 @@ def place(
     if not all(one.fits(found.zones) for one in others):
         raise NoRoom(NOT_BESIDE)
     return Placed(_given(room, needs, terms, found.zones), found.zones)
+
+
+def check(room: NodeRoom, needs: PodNeeds, terms: Terms, chosen: Allocation) -> None:
+    """Whether a node has exactly that to give: CPUs and amounts of zones that somebody else has chosen. Raises NoRoom."""
+    if len(chosen.cpus) != (needs.count if terms.bound else 0):
+        raise NoRoom(NOT_AS_MANY)
+    if not chosen.cpus <= room.free:
+        raise NoRoom(NOT_ENOUGH)
+    for zone, amounts in chosen.zones.items():
+        available = room.available.get(zone, {})
+        for name, amount in amounts.items():
+            if available.get(name, 0) < amount:
+                raise NoRoom(f"Insufficient NUMA {name}")
 
 
 def affinity(

@@ -199,6 +199,13 @@ def with_amounts(view: PodView, amounts: Amounts, owned_cpu: int) -> PodView:
     return seen
 
 
+def owning(view: PodView, owned_cpu: int) -> PodView:
+    """The pod, which has so many millicores of its node for itself, whatever is written on it yet."""
+    seen = PodView.__new__(PodView)
+    seen.__dict__.update(view.__dict__, owned_cpu=owned_cpu)
+    return seen
+
+
 def takes_less(now: PodView, before: PodView) -> bool:
     """Whether a pod takes less of something from its node than it did."""
     amounts = now.occupied

@@ -7,25 +7,29 @@ from koordpolicy.algorithms.reservation_capacity import filling
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.prepared import PreparedDecision, prepared
 from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.slots import defaults_of
 from koordpolicy.graph.sortable import SortKey, sort_key_of
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts.reservation import reservation_facts
 from koordpolicy.model.pod import Pod
-from koordpolicy.model.reading import NOTHING, Amounts
+from koordpolicy.model.reading import Amounts
 from koordpolicy.model.reservation import KOORDINATORS, Reservation, ReservePodDefaults, reserve_pod
 
 KIND: Final = "ReservationPolicy"
-
-ATTEMPTS: Final = 5
-"""How often a status is made anew where no policy says."""
 
 _FIELDS: Final = (
     "pods.priority", "pods.schedulerName", "pods.preemptionPolicy", "matching.once", "matching.allows", "choice.order",
     "preAllocation.order", "removal.enabled", "removal.after", "removal.orphans", "removal.clearsPods",
 )  # fmt: skip
 """What depends on a Reservation."""
+_DEFAULTS: Final = defaults_of(KIND)
+"""What the kind says where no document does."""
+
+ATTEMPTS: Final[int] = _DEFAULTS["status.attempts"]
+"""How often a status is made anew where no policy says."""
+
 _LAST: Final[SortKey] = ((1,),)
 """One of which policy says nothing comes after all others."""
 
@@ -64,25 +68,22 @@ class ReservationPolicy:
         self._decisions: Final = {field: prepared(graph, f"{KIND}.{field}") for field in _FIELDS}
         about = graph.about(KIND, "")
 
-        def value(field: str, otherwise: Any) -> Any:
-            found = about.value_or(field, otherwise)
-            return otherwise if found is None else found
+        def value(said: str) -> Any:
+            """What a document says, or else the kind; that too where an expression fails, or gives nothing."""
+            found = about.value_or(said, None)
+            return _DEFAULTS[said] if found is None else found
 
-        def nanoseconds(field: str, otherwise: int) -> int:
-            found = value(field, None)
-            return found.ns if isinstance(found, Duration) else otherwise
-
-        self._most_owners: Final[int] = value("matching.mostOwners", 1000)
-        self._emptiest: Final = value("choice.strategy", "MostAllocated") == "LeastAllocated"
-        self._weights: Final[Amounts] = value("choice.weights", NOTHING)
-        self._other_weight: Final[int] = value("choice.otherWeight", 1)
-        self.preferred: Final[int] = value("choice.preferred", 1000)
-        self.every: Final = nanoseconds("status.every", 3_000_000_000)
-        self.attempts: Final[int] = value("status.attempts", ATTEMPTS)
-        self.cluster_mode: Final = value("preAllocation.clusterMode", otherwise=False) is True
-        self.cluster_label: Final = str(value("preAllocation.clusterLabel", ""))
-        self.workers: Final[int] = value("status.workers", 1)
-        self.removal_every: Final = nanoseconds("removal.every", 60_000_000_000)
+        self._most_owners: Final[int] = value("matching.mostOwners")
+        self._emptiest: Final = value("choice.strategy") == "LeastAllocated"
+        self._weights: Final[Amounts] = value("choice.weights")
+        self._other_weight: Final[int] = value("choice.otherWeight")
+        self.preferred: Final[int] = value("choice.preferred")
+        self.every: Final[int] = value("status.every").ns
+        self.attempts: Final[int] = value("status.attempts")
+        self.cluster_mode: Final = value("preAllocation.clusterMode") is True
+        self.cluster_label: Final[str] = value("preAllocation.clusterLabel")
+        self.workers: Final[int] = value("status.workers")
+        self.removal_every: Final[int] = value("removal.every").ns
 
     # --- objects ----------------------------------------------------------------------------------
 

@@ -1,13 +1,15 @@
 """From a kind's slots to decisions: their roots in one order, their defaults as constants."""
 
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.values import NONE
 from koordpolicy.language.facts import ROOTS
-from koordpolicy.language.kinds import Kind, Slot, literal_value, slots
+from koordpolicy.language.kinds import KINDS, Kind, Slot, literal_value, slots
 
 
 @cache
@@ -30,6 +32,16 @@ def default_of(slot: Slot) -> ir.Const:
     if slot.default is None:
         return ir.Const(slot.type, value=None, key="null")
     return constant(slot.type, literal_value(slot.type, slot.default))
+
+
+@cache
+def defaults_of(kind: str) -> Mapping[str, Any]:
+    """What holds of each field of a kind where no rule says anything; of those that hold keys, nothing."""
+    return {
+        found.field: default_of(found.slot).value
+        for found in slots(KINDS[kind].spec)
+        if "*" not in found.field
+    }
 
 
 def decision_of(key: DecisionKey, kind: Kind, slot: Slot, rules: tuple[Rule, ...] = ()) -> Decision:

@@ -65,7 +65,10 @@ class CPULayout:
 
     def one_of_each_core(self, cpus: Iterable[int]) -> frozenset[int]:
         """The first of some CPUs on each core."""
-        first: dict[int, int] = {}
-        for cpu in sorted(cpus):
-            first.setdefault(self.core[cpu], cpu)
-        return frozenset(first.values())
+        among, found = frozenset(cpus), []
+        for siblings in self.siblings.values():
+            for cpu in siblings:
+                if cpu in among:
+                    found.append(cpu)
+                    break
+        return frozenset(found)

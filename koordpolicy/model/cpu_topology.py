@@ -36,6 +36,7 @@ from koordpolicy.model.reading import (
     text_list,
     texts,
 )
+from koordpolicy.model.scheduling_hint import NUMA, hinted_plugins
 from koordpolicy.model.topology import Processor
 
 KUBELET_PODS: Final = "KubeletPods"
@@ -142,6 +143,13 @@ def read_allocation(annotations: Mapping[str, str]) -> Allocation:
     if not annotations.get(RESOURCE_STATUS):
         return NO_ALLOCATION
     return Allocation(owned_cpus(annotations), zone_allocations(annotations))
+
+
+def designated(annotations: Mapping[str, str]) -> Allocation | None:
+    """The CPUs and zones that somebody else has chosen for a pod, by its scheduling hint; None for none. Raises ObjectError."""
+    if NUMA not in hinted_plugins(annotations):
+        return None
+    return read_allocation(annotations) or None
 
 
 def allocation_text(allocation: Allocation) -> str:

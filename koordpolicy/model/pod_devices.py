@@ -26,8 +26,10 @@ from koordpolicy.model.reading import (
     text,
     text_list,
 )
+from koordpolicy.model.scheduling_hint import DEVICES, hinted_plugins
+from koordpolicy.model.scheduling_hint import KEYS as HINT_KEYS
 
-KEYS: Final = frozenset({DEVICE_ALLOCATE_HINT, DEVICE_JOINT_ALLOCATE, GPU_PARTITION_SPEC})
+KEYS: Final = frozenset({DEVICE_ALLOCATE_HINT, DEVICE_JOINT_ALLOCATE, GPU_PARTITION_SPEC}) | HINT_KEYS
 """The annotations by which a pod says how it wants devices."""
 
 RESTRICTED: Final = "Restricted"
@@ -75,6 +77,8 @@ class DeviceWishes:
     partition: bool = False
     restricted: bool = False
     bandwidth: int = 0
+    given: Shares = field(default_factory=dict)
+    """Devices that somebody else has chosen for it: it gets these, and no others of their types."""
 
 
 NO_WISHES: Final = DeviceWishes()
@@ -141,14 +145,16 @@ def read_wishes(annotations: Mapping[str, str]) -> DeviceWishes:
     joint = _object(annotations, DEVICE_JOINT_ALLOCATE)
     spec = _object(annotations, GPU_PARTITION_SPEC)
     bandwidth = text(spec, "ringBusBandwidth", GPU_PARTITION_SPEC)
-    return DeviceWishes(
+    found = DeviceWishes(
         {type: _hint(hints, type) for type in hints},
         tuple(text_list(joint, "deviceTypes", DEVICE_JOINT_ALLOCATE)),
         text(joint, "requiredScope", DEVICE_JOINT_ALLOCATE) == SAME_PCIE,
         bool(annotations.get(GPU_PARTITION_SPEC)),
         text(spec, "allocatePolicy", GPU_PARTITION_SPEC) == RESTRICTED,
         read_amounts({"bandwidth": bandwidth}, GPU_PARTITION_SPEC)["bandwidth"] if bandwidth else 0,
+        read_shares(annotations) if DEVICES in hinted_plugins(annotations) else {},
     )
+    return NO_WISHES if found == NO_WISHES else found
 
 
 def _object(annotations: Mapping[str, str], key: str) -> Json:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
 
+from koordpolicy.algorithms.zone_allocation import MILLI
 from koordpolicy.cluster.events import Event
-from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.pods import PodView, owning
 from koordpolicy.cluster.prepared import NO_FACTS, Records
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
@@ -385,8 +386,14 @@ class BindingCycles:
 
     def _place(self, account: Account) -> None:
         """Count a pod on its node before the cluster does."""
-        key = account.view.pod.key
-        self._framework.cache.place(account.view, account.node, self._site.clock())
+        view, cache = account.view, self._framework.cache
+        key = view.pod.key
+        if account.claims and cache.state.cpus.dealt:
+            claim = cache.state.cpus.claim_of(key)
+            if claim is not None and claim.allocation.cpus:
+                # Its annotation, by which others know, is yet to be written.
+                view = owning(view, MILLI * len(claim.allocation.cpus))
+        cache.place(view, account.node, self._site.clock())
         self._ledger.claim(account, Claim("", key, self._displace, logged=True))
 
     def _displace(self, key: PodKey) -> None:

@@ -262,6 +262,25 @@ def test_amplified_cpus_cost_what_they_are_sold_for() -> None:
     assert not world.place("more", own(4, "LS", numa=SINGLE)).placed
 
 
+def test_cpus_of_pods_on_their_way_cost_what_they_are_sold_for() -> None:
+    ratio = {"node.koordinator.sh/resource-amplification-ratio": json.dumps({"cpu": 2.0})}
+    world = Machines(cpu="32", annotations=ratio)
+    cache = world.scheduler.cache
+
+    def owned() -> object:
+        return cache.table.row(cache.table.index("n0"))["ownedCPU"]
+
+    assert world.place("own", own(6)).placed
+    assert owned() == 6000, "though the cluster does not show it yet"
+    claim = world.accounts.claim_of(("default", "own"))
+    there = {**own(6), "node": "n0", "phase": "Running"}
+    there["annotations"] = dict(said_on_pod(claim))
+    world.scheduler.set_pod(pod("own", there))
+    assert owned() == 6000
+    world.scheduler.remove_pod(("default", "own"))
+    assert owned() == 0
+
+
 def test_what_is_missing_is_told_with_numbers() -> None:
     world = Machines()
     assert world.place("a", own(3, "LSE", numa=SINGLE)).placed

@@ -57,6 +57,24 @@ def allocate(
 
     `spare_cpu` is what the node has for it and others.
     """
+    if not wishes.given:
+        return _allocate(cards, node, pod, needs, wishes, spare_cpu, zones)
+    cards.only(wishes.given)
+    try:
+        return _allocate(cards, node, pod, needs, wishes, spare_cpu, zones)
+    finally:
+        cards.only({})
+
+
+def _allocate(
+    cards: DeviceCards,
+    node: str,
+    pod: PodView,
+    needs: Mapping[str, DeviceNeed],
+    wishes: DeviceWishes,
+    spare_cpu: int,
+    zones: int | None,
+) -> Shares:
     assert cards.policy is not None
     joint = [type for type in wishes.joint if type in needs and not _all_of_them(wishes, type)]
     if len(joint) < 2:
@@ -189,6 +207,7 @@ class _Choice:
     def _free_functions(self, described: Mapping[int, Device]) -> dict[int, VirtualFunction]:
         """The virtual function that a pod would get of each device: the first by its address, of the groups that it wants."""
         assert self._hint.functions is not None
+        chosen = {one.minor: one.functions for one in self._wishes.given.get(self._sort.type, ())}
         found = {}
         for card in self._cards:
             free = [
@@ -197,6 +216,7 @@ class _Choice:
                 if self._hint.functions.matches(group.labels)
                 for one in group.functions
                 if not self._of.function_taken(self._node, self._sort.type, card.minor, one.bus)
+                and (not chosen.get(card.minor) or one in chosen[card.minor])
             ]
             if free:
                 found[card.minor] = min(free, key=attrgetter("bus"))

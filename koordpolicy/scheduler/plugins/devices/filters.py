@@ -20,6 +20,7 @@ from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.state import ClusterState
 from koordpolicy.model.pod_devices import KEYS, NO_WISHES, DeviceWishes, read_wishes
+from koordpolicy.model.protocol import DEVICE_ALLOCATED
 from koordpolicy.scheduler.plugins.base import RefusedNodes, Said, request_of
 from koordpolicy.scheduler.plugins.devices.allocation import allocate, honors, insufficient
 from koordpolicy.scheduler.plugins.devices.fragmentation import GRADIENT, fragmentation_score
@@ -27,6 +28,7 @@ from koordpolicy.scheduler.plugins.parameters import Parameters, text, weights
 from koordpolicy.scheduler.plugins.verdicts import Verdicts, refuses_none
 
 POLICY: Final = "Policy"
+_SAID: Final = (*sorted(KEYS), DEVICE_ALLOCATED)
 _STRATEGY: Final = FillStrategy.LEAST_ALLOCATED
 
 
@@ -45,7 +47,7 @@ def devices_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable |
         # What other pods leave of devices may count for pods without any, too.
         return cards.version if cards.known and cards.policy is not None and cards.policy.measures else None
     annotations = pod.pod.annotations
-    said = () if KEYS.isdisjoint(annotations) else tuple(annotations.get(key) for key in sorted(KEYS))
+    said = () if KEYS.isdisjoint(annotations) else tuple(map(annotations.get, _SAID))
     assert state.cards.policy is not None
     labels = pod.pod.labels
     return state.cards.version, said, *[labels.get(key) for key in state.cards.policy.isolation]

@@ -6,12 +6,13 @@ from typing import Any, Final
 
 from koordpolicy.algorithms.cpu_accumulator import BindPolicy, CPUExclusive
 from koordpolicy.algorithms.cpu_binding import PodNeeds, Terms, terms_of
-from koordpolicy.algorithms.zone_allocation import NoRoom, place
+from koordpolicy.algorithms.numa_merge import mask_of
+from koordpolicy.algorithms.zone_allocation import NoRoom, check, place
 from koordpolicy.cluster.cpu_accounts import CPUClaim
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.model.cpu_topology import allocation_text, read_allocation, read_resource_spec
+from koordpolicy.model.cpu_topology import allocation_text, designated, read_allocation, read_resource_spec
 from koordpolicy.model.protocol import ALLOCATE_RESTRICTED, QOS_CLASS, RESOURCE_SPEC, RESOURCE_STATUS
 from koordpolicy.model.reading import ObjectError, embedded_object
 from koordpolicy.scheduler.plugins.base import Host, Refusal, request_of
@@ -53,7 +54,12 @@ def take(host: Host, pod: PodView, nodes: NodeView, _parameters: Parameters) -> 
             return None
         devices = hints_of_devices(nodes.state.cards, pod) if terms.numa else None
         beside = [] if devices is None else devices.on(node, _spare_cpu(nodes), uid, restricted=restricted)
-        allocation, zones = place(room, needs, cpus.policy.scoring, beside)
+        chosen = designated(pod.pod.annotations)
+        if chosen is None:
+            allocation, zones = place(room, needs, cpus.policy.scoring, beside)
+        else:
+            check(room, needs, terms, chosen)
+            allocation, zones = chosen, mask_of(chosen.zones) if terms.numa and chosen.zones else None
     except (NoRoom, ObjectError) as why:
         return Refusal(str(why))
     if not allocation and zones is None:

@@ -10,25 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.algorithms.columns import Amount, Column, Mask, Numbers
-from koordpolicy.algorithms.cpu_binding import PodNeeds
+from koordpolicy.algorithms.cpu_binding import PodNeeds, terms_of
 from koordpolicy.algorithms.device_columns import divided, shares
 from koordpolicy.algorithms.device_score import BEST
 from koordpolicy.algorithms.fit_score import Strategy
 from koordpolicy.algorithms.normalize import Scores
-from koordpolicy.algorithms.zone_allocation import ZoneRules
+from koordpolicy.algorithms.zone_allocation import NoRoom, ZoneRules, check
 from koordpolicy.algorithms.zone_columns import REASONS
 from koordpolicy.cluster.cpu_accounts import CPUAccounts
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.state import ClusterState
-from koordpolicy.model.protocol import CPU
+from koordpolicy.model.cpu_topology import Allocation, designated
+from koordpolicy.model.protocol import CPU, RESOURCE_STATUS
 from koordpolicy.model.reading import ObjectError
+from koordpolicy.model.scheduling_hint import KEYS as HINT_KEYS
 from koordpolicy.scheduler.plugins.base import Said, request_of
 from koordpolicy.scheduler.plugins.devices.filters import devices_wanted
 from koordpolicy.scheduler.plugins.devices.hints import HintsOfDevices, hints_of_devices
 from koordpolicy.scheduler.plugins.parameters import Parameters, text, weights
 from koordpolicy.scheduler.plugins.verdicts import Verdicts, refuses_none
 
+_ELSEWHERE: Final = (*sorted(HINT_KEYS), RESOURCE_STATUS)
 _LASTING: Final = frozenset(REASONS[:6])
 """Reasons that hold whoever leaves the node."""
 
@@ -54,6 +57,9 @@ def cpus_wanted(pod: PodView, state: ClusterState, said: Said) -> Hashable | Non
         return str(error)
     if needs is None:
         return None
+    if not HINT_KEYS.isdisjoint(pod.pod.annotations):
+        said_elsewhere = tuple(map(pod.pod.annotations.get, _ELSEWHERE))
+        return cpus.version, needs, said_elsewhere, devices_wanted(pod, state, said)
     if needs.numa or cpus.columns().any_aligned:
         devices = devices_wanted(pod, state, said)
         if devices is not None:
@@ -66,11 +72,14 @@ def cpus_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdict
     cpus = nodes.state.cpus
     try:
         needs = needs_of(pod, cpus)
+        chosen = None if needs is None else designated(pod.pod.annotations)
     except ObjectError as error:
         everywhere = np.ones((1, nodes.count), np.bool_)
         return Verdicts((str(error),), everywhere, everywhere[0])
     if needs is None:
         return refuses_none(("cpus",), nodes.count)
+    if chosen is not None:
+        return _given_elsewhere(needs, chosen, nodes)
     columns, total, devices = cpus.columns(), nodes.total, None
     if needs.numa or columns.any_aligned:
         devices = hints_of_devices(nodes.state.cards, pod)
@@ -90,6 +99,24 @@ def cpus_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdict
     if not refused.any():
         return refuses_none(("cpus",), nodes.count)
     return Verdicts(reasons, refused, unresolvable)
+
+
+def _given_elsewhere(needs: PodNeeds, chosen: Allocation, nodes: NodeView) -> Verdicts:
+    """The nodes that cannot give a pod what somebody else has chosen for it: nothing else is tried."""
+    names, cpus = nodes.names(), nodes.state.cpus
+    found: dict[str, Mask] = {}
+    for at in range(nodes.count):
+        room = cpus.account(nodes.text(int(names[at]))).room
+        terms = terms_of(needs, room.rules)
+        if not (terms.bound or terms.numa):
+            continue
+        try:
+            check(room, needs, terms, chosen)
+        except NoRoom as why:
+            found.setdefault(str(why), np.zeros(nodes.count, np.bool_))[at] = True
+    if not found:
+        return refuses_none(("cpus",), nodes.count)
+    return Verdicts(tuple(found), np.vstack([*found.values()]), np.zeros(nodes.count, np.bool_))
 
 
 def _tried(
