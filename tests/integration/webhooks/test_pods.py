@@ -3,11 +3,13 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.integration.webhooks.site import WebhookSite, make_webhook_site, pod, policy
 from tests.parts.apiserver import ApiServer
+from tests.parts.controllers import controller_manager
 from tests.parts.deployed import install
 from tests.parts.fixtures import need
 
@@ -106,3 +108,41 @@ def test_profiles_of_koordinator_apply_beside_policies(site: WebhookSite) -> Non
         site.eventually(
             lambda: "presto" not in json.dumps(site.entries("mutating")), "a configuration without it"
         )
+
+
+def test_pods_of_a_deployment_are_changed_and_refused(site: WebhookSite, pytestconfig: pytest.Config) -> None:
+    """Controllers create them: people see what became of them at the Deployment."""
+    need(pytestconfig, "kube-controller-manager")
+    site.write("batch.yaml", PROFILE)
+
+    def deployment(name: str, labels: dict[str, str]) -> dict[str, Any]:
+        made = pod("", labels)
+        template = {"metadata": {"labels": labels}, "spec": made["spec"]}
+        spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+        return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+    def found(what: str, *more: str) -> dict[str, Any]:
+        return dict(json.loads(site.kubectl("get", what, "-o", "json", *more)[1]))
+
+    def failure() -> str:
+        """What a Deployment says of pods that could not be created."""
+        said = found("deployment/refused").get("status", {}).get("conditions", ())
+        return "".join(one["message"] for one in said if one["type"] == "ReplicaFailure")
+
+    with site.serving("m1"), controller_manager(site.access):
+        for made in (
+            deployment("changed", {"app": "spark", "of": "changed"}),
+            deployment("refused", {"koordinator.sh/qosClass": "BE", "of": "refused"}),
+        ):
+            code, _, err = site.kubectl("apply", "-f", "-", given=json.dumps(made))
+            assert code == 0, err
+        site.eventually(lambda: len(found("pods", "-l", "of=changed")["items"]) == 2, "its pods")
+        for one in found("pods", "-l", "of=changed")["items"]:
+            assert one["metadata"]["labels"]["drawn"] == "in"
+            assert one["metadata"]["labels"]["koordinator.sh/qosClass"] == "BE"
+            assert one["spec"]["containers"][0]["resources"]["requests"] == {
+                "kubernetes.io/batch-cpu": "1k",
+                "kubernetes.io/batch-memory": "1Gi",
+            }
+        site.eventually(lambda: "denied the request: be-priority-forbidden" in failure(), "a reason")
+        assert found("pods", "-l", "of=refused")["items"] == []
