@@ -1,5 +1,5 @@
-"""`koordpolicy explain`: a diagnostic code, a decision, a kind, a fact, a function, where a pod or a gang goes, what a quota may use, or what
-admission makes of a pod.
+"""`koordpolicy explain`: a diagnostic code, a decision, a kind, a fact, a function, where a pod or a gang goes, whether a pod would
+be moved, what a quota may use, or what admission makes of a pod.
 """
 
 import argparse
@@ -53,6 +53,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         if what == "pod":
             pods = import_module("koordpolicy.cli.explain_pod")
             return int(pods.explain_pod(arguments, terminal))
+        if what == "move":
+            moves = import_module("koordpolicy.cli.explain_move")
+            return int(moves.explain_move(arguments, terminal))
         if what == "node":
             rooms = import_module("koordpolicy.cli.explain_node_room")
             return int(rooms.explain_node_room(arguments, terminal))
@@ -96,7 +99,7 @@ def _explain_record(arguments: argparse.Namespace, terminal: Terminal) -> int:
         graph = graph.at(facts.at if arguments.at is None else moment_of(arguments.at))
     except UnknownDecision as error:
         raise CannotRunError(
-            f"{error}; a name stands after `pod`, `gang`, `quota`, `node` or a decision"
+            f"{error}; a name stands after `pod`, `move`, `gang`, `quota`, `node` or a decision"
         ) from None
     if arguments.output == "json":
         terminal.print(json_text([_answer(graph, name, facts.records)], indent=2))

@@ -62,12 +62,12 @@ def explain_pod(arguments: argparse.Namespace, terminal: Terminal) -> int:
         raise CannotRunError("policies come from `-p` or from the cluster: give one of the two")
     cluster, heard = picture_of(arguments, terminal)
     policies = policies_of(arguments, heard)
-    pod = _pod(cluster, str(arguments.name))
+    pod = pod_named(cluster, str(arguments.name))
     submitted = bool(arguments.filename) and not pod.node_name
     admission = None if pod.node_name else _admission(policies, cluster, pod)
     if submitted and admission is not None and admission.changes and not admission.refused:
         pod = _admitted(pod, admission.mutation.pod)
-    found = _found(policies, cluster, pod, max(0, arguments.top), terminal)
+    found = where_it_goes(policies, cluster, pod, max(0, arguments.top), terminal)
     found = replace(found, admission=admission, submitted=submitted)
     if arguments.output == "json":
         terminal.print(json_text(_plain(found), indent=2))
@@ -91,7 +91,10 @@ def _admitted(pod: Pod, changed: Object) -> Pod:
     return _read({**pod.raw, "metadata": metadata, "spec": changed["spec"]}, pod.name)
 
 
-def _found(policies: Policies, cluster: Snapshot, pod: Pod, top: int, terminal: Terminal) -> ExplainedPod:
+def where_it_goes(
+    policies: Policies, cluster: Snapshot, pod: Pod, top: int, terminal: Terminal
+) -> ExplainedPod:
+    """Where the scheduler would put a pod, if it came anew. `top`: best nodes that are told of."""
     graph = policies.graph
     wanted = scheduler_of(pod)
     profile = wanted if wanted in graph.subjects(KIND) else DEFAULT_PROFILE
@@ -150,7 +153,8 @@ def scheduler_of_picture(
     return scheduler
 
 
-def _pod(cluster: Snapshot, name: str) -> Pod:
+def pod_named(cluster: Snapshot, name: str) -> Pod:
+    """A pod by its name, or by namespace and name. Raises `CannotRunError`."""
     namespace, _, short = name.rpartition("/")
     key = (namespace or "default", short)
     for obj in cluster.pods:

@@ -38,6 +38,18 @@ Told = Callable[[Move, EvictionResult, str], None]
 """Told of each eviction: what came of it, and what was said where it was not to be."""
 
 
+def within_budgets(objects: ClusterObjects, going: Sequence[Pod], pod: SeenPod) -> Stays | None:
+    """Why a pod may not go beside others for the sake of a disruption budget."""
+    return _budget(objects, [PodView(one, {}) for one in going if one.namespace == pod.pod.namespace], pod)
+
+
+def _budget(objects: ClusterObjects, views: Sequence[PodView], pod: SeenPod) -> Stays | None:
+    broken = objects.state.budgets.broken([*views, PodView(pod.pod, pod.facts)])
+    if broken is not None and broken[-1]:
+        return Stays("budget", "its disruption budget does not allow it")
+    return None
+
+
 class Migrations(Protocol):
     """Who carries migrations out."""
 
@@ -73,10 +85,7 @@ class Evictor:
             return Stays("migrating", "it is being migrated already")
         views = self.migrations.going(pod.pod.namespace)
         views += [PodView(one, {}) for one in going if one.namespace == pod.pod.namespace]
-        broken = self.objects.state.budgets.broken([*views, PodView(pod.pod, pod.facts)])
-        if broken is not None and broken[-1]:
-            return Stays("budget", "its disruption budget does not allow it")
-        return None
+        return _budget(self.objects, views, pod)
 
     async def carry_out(
         self, moves: Sequence[Move], rules: ProfileRules, *, dry: bool

@@ -70,6 +70,13 @@ class PoolReport:
     before: NDArray[np.int64]
     budget: Mapping[str, int] | None = None
 
+    def group_of(self, node: str) -> str:
+        """How a node counts, in words; empty where it is in another pool."""
+        return next(
+            (group.name.lower().replace("_", " ") for group, names in self.groups.items() if node in names),
+            "",
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LoadPool:
@@ -225,6 +232,7 @@ class _Balancing:
 
     def run(self) -> Work[PoolReport]:
         table, now = self.pool.table, self._seconds
+        self._forget_normal()
         high, prod_high = table.of(LoadGroup.HIGH), table.of(LoadGroup.PROD_HIGH)
         if not high and not prod_high:
             return self._report(ReliefStop.NO_SOURCE)
@@ -248,6 +256,16 @@ class _Balancing:
             for row in prod_sources:
                 self.memory.prod.mark_normal(self._name(row), now)
         return self._report(stop, one_round.budget)
+
+    def _forget_normal(self) -> None:
+        """Nodes that are not too full in this round count anew, where policy wants rounds that follow each other."""
+        groups = self.pool.table.groups
+        for row, said in enumerate(self.pool.said):
+            if said.consecutive and self.pool.known[row]:
+                if groups[row] != LoadGroup.HIGH:
+                    self.memory.nodes.drop(self._name(row))
+                if groups[row] not in (LoadGroup.HIGH, LoadGroup.PROD_HIGH):
+                    self.memory.prod.drop(self._name(row))
 
     def _mark(self, detectors: Detectors, row: int) -> bool:
         if self.memory.impatient:

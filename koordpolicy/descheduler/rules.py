@@ -91,6 +91,7 @@ class LoadRules:
                 said("anomaly.lasts").ns / NANOSECONDS,
                 said("anomaly.forgottenAfter").ns / NANOSECONDS,
             ),
+            said("anomaly.consecutive") is True,
         )
 
     def prod(self, pod: Record, now: int) -> bool:
@@ -100,7 +101,7 @@ class LoadRules:
 
 @dataclass(frozen=True, slots=True)
 class NodeLoadRules:
-    """The same for one node: its pool, thresholds in percent by resource, and when it counts as an anomaly. Times of metrics are in
+    """The same for one node: its pool, thresholds in percent by resource, and when it counts as an anomaly, by rounds that follow each other (`consecutive`) or by any. Times of metrics are in
     nanoseconds.
     """
 
@@ -113,6 +114,7 @@ class NodeLoadRules:
     deviation: bool
     weights: Mapping[str, int]
     anomaly: AnomalyCondition
+    consecutive: bool
 
 
 class StrategyRules:

@@ -228,7 +228,7 @@ def test_a_scheduler_without_a_profile_is_told(manifests: str) -> None:
         (("pod", "shop/small", "-s", "x", "-f", "MANIFESTS"), "give `--snapshot` or `--filename`"),
         (("Overcommit", "--policies-from-cluster"), "is for questions about a pod"),
         (("pod", "shop/small", "-p", "x", "--policies-from-cluster"), "give one of the two"),
-        (("card", "a"), "a name stands after `pod`, `gang`, `quota`, `node` or a decision"),
+        (("card", "a"), "a name stands after `pod`, `move`, `gang`, `quota`, `node` or a decision"),
     ],
 )
 def test_what_cannot_be_explained(manifests: str, arguments: tuple[str, ...], problem: str) -> None:

@@ -95,6 +95,10 @@ class Detectors:
             found.reset()
         return found is not None
 
+    def drop(self, node: str) -> None:
+        """A node is as it should be: what was counted of it counts no more."""
+        self._of.pop(node, None)
+
     def get(self, node: str, now: float) -> Detector | None:
         """The detector of a node, None when there is none or its time is over."""
         found = self._of.get(node)

@@ -470,6 +470,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "strategies[].load.high strategies[].load.low strategies[].load.prodHigh strategies[].load.prodLow "
             "strategies[].load.deviation strategies[].load.prod strategies[].load.weights strategies[].load.leastTargets "
             "strategies[].load.fitsLoad strategies[].load.anomaly strategies[].load.anomaly.rounds "
+            "strategies[].load.anomaly.consecutive "
             "strategies[].load.anomaly.relievedRounds strategies[].load.anomaly.lasts strategies[].load.anomaly.forgottenAfter"
         ),
     ),

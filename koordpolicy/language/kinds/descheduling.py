@@ -100,6 +100,15 @@ class Anomaly(PolicyModel):
             default=5,
         ),
     ] = None
+    consecutive: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether these rounds have to follow each other: one in which the node is not too full begins the count anew.",
+            roots=_NODE,
+            default=True,
+        ),
+    ] = None
     relieved_rounds: Annotated[
         Value,
         Slot(

@@ -65,7 +65,7 @@ def _say(site: Site, spec: dict[str, Any]) -> None:
     site.write("descheduling.yaml", json.dumps(document))
 
 
-def _report(site: Site, pods: tuple[str, ...]) -> None:
+def _report(site: Site, pods: tuple[str, ...], cpu: str = "900m") -> None:
     """Both nodes report what they use now."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     for node in ("full", "empty"):
@@ -75,7 +75,7 @@ def _report(site: Site, pods: tuple[str, ...]) -> None:
             {
                 "namespace": "default",
                 "name": name,
-                "podUsage": {"resources": {"cpu": "900m", "memory": "64Mi"}},
+                "podUsage": {"resources": {"cpu": cpu, "memory": "64Mi"}},
             }
             for name in used
         ]
@@ -169,3 +169,21 @@ def test_a_full_node_is_relieved_within_a_budget_and_over_a_kill(site: Site) -> 
             "more rounds are over",
         )
         assert tuple(sorted(site.pods())) == left, "a node that is below its threshold gives nobody away"
+
+
+def test_a_node_that_flaps_moves_nothing(site: Site) -> None:
+    strategy = {"name": "LowNodeLoad", "enabled": True, "load": {**LOAD, "anomaly": {"rounds": 6}}}
+    _say(site, {"interval": "1s", "migrate": False, "strategies": [strategy]})
+    done = 'koordpolicy_descheduler_rounds_total{profile="koord-descheduler",result="done"}'
+    _report(site, PODS, "100m")
+    with descheduler(site, "d1") as one:
+        site.eventually(lambda: one.metric(done) > 0, "it does its rounds")
+        # In all it is too full in more rounds than are needed, and never in so many that follow each other.
+        for _ in range(3):
+            for cpu in ("900m", "100m"):
+                _report(site, PODS, cpu)
+                before = one.metric(done)
+                site.eventually(lambda before=before: one.metric(done) >= before + 3, "rounds see it")  # type: ignore[misc]
+                assert sorted(site.pods()) == list(PODS)
+        _report(site, PODS)
+        site.eventually(lambda: len(site.pods()) < len(PODS), "one that stays too full gives pods away")

@@ -285,3 +285,19 @@ def test_disruption_budgets_count_what_goes_already() -> None:
     )
     found = one_round(policies(ALL), heard, allowed=evictor.allowed)
     assert [one.pod.name for one in found.moves] == ["a"]
+
+
+def test_rounds_in_which_a_node_is_as_it_should_be_begin_the_count_anew() -> None:
+    for consecutive in (True, False):
+        load = {**BY_LOAD["load"], "anomaly": {"rounds": 2, "consecutive": consecutive}}
+        graph = policies({**BY_LOAD, "load": load})
+        memories, moves = Memories(), 0
+        for second, used in enumerate("313133"):
+            names = ("first", "second", "stays")
+            heard = objects(
+                [node("full"), node("empty")],
+                [pod(name, "full", "2") for name in names],
+                [report("full", dict.fromkeys(names, used)), report("empty", {})],
+            )
+            moves += len(one_round(graph, heard, memories, now=NOW + second * NANOSECONDS).moves)
+        assert (moves == 0) == consecutive

@@ -1,0 +1,197 @@
+"""`koordpolicy explain move POD`: whether the descheduler would have a pod leave its node, why or why not, and where the scheduler would put it."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from koordpolicy.algorithms.work import finished
+from koordpolicy.cli.command import OK, CannotRunError
+from koordpolicy.cli.explain_pod import ExplainedPod, objects_by_key, pod_named, where_it_goes
+from koordpolicy.cli.picture import picture_of
+from koordpolicy.cli.pod_policies import policies_of
+from koordpolicy.cli.simulation.words import Page
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.cluster.event_handlers import replay
+from koordpolicy.cluster.objects import ClusterObjects
+from koordpolicy.descheduler.evictor import within_budgets
+from koordpolicy.descheduler.migration.rules import MigrationRules
+from koordpolicy.descheduler.moves import Move
+from koordpolicy.descheduler.process import WATCHED
+from koordpolicy.descheduler.round import Memories, RoundReport, run_round
+from koordpolicy.descheduler.rules import KIND, ProfileRules, Stays
+from koordpolicy.descheduler.snapshot import ClusterSnapshot, SeenNode, SeenPod, snapshot_of
+from koordpolicy.diagnostics.escaping import json_text
+from koordpolicy.graph import RuleGraph
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.model.pod import PodKey
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileAnswer:
+    """What one profile says of a pod: its move, or each reason why it stays."""
+
+    profile: str
+    move: Move | None
+    reasons: Sequence[Stays] = ()
+
+
+def explain_move(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Say whether the pod of the arguments would be moved, and where it would go. Raises `CannotRunError`."""
+    if arguments.policies and arguments.policies_from_cluster:
+        raise CannotRunError("policies come from `-p` or from the cluster: give one of the two")
+    cluster, heard = picture_of(arguments, terminal)
+    policies = policies_of(arguments, heard)
+    pod = pod_named(cluster, str(arguments.name))
+    if not pod.node_name:
+        raise CannotRunError(
+            f"the pod `{'/'.join(pod.key)}` is on no node: `koordpolicy explain pod` says where it goes"
+        )
+    objects = ClusterObjects()
+    for resource, obj, why in replay(objects_by_key(cluster), objects, WATCHED):
+        terminal.say(f"{resource} {obj['metadata']['name']} is unreadable: {why.reason}")
+    answers = [*answers_on(policies.graph, objects, pod.key, cluster.taken)]
+    goes = where_it_goes(policies, cluster, pod, 0, terminal)
+    if arguments.output == "json":
+        terminal.print(json_text(_plain(goes, answers), indent=2))
+    else:
+        page = Page(terminal.width, terminal.colour())
+        terminal.print("\n".join(_lines(goes, answers, page)))
+    return OK
+
+
+def answers_on(graph: RuleGraph, objects: ClusterObjects, key: PodKey, now: int) -> Iterator[ProfileAnswer]:
+    """What each profile says of a pod, as if nodes were too full for long enough."""
+    snapshot = finished(snapshot_of(objects, graph.catalogue, now))
+    found = _seen(snapshot, key)
+    for name in graph.subjects(KIND):
+        try:
+            rules = ProfileRules(graph, name)
+        except CelError as error:
+            yield ProfileAnswer(name, None, [Stays("policy", f"the profile cannot be asked: {error}")])
+            continue
+        if found is None:
+            why = "its node is not ready, or the pod has ended"
+            yield ProfileAnswer(name, None, [Stays("node", why)])
+            continue
+        report = finished(
+            run_round(
+                rules,
+                # A round changes what it sees: each profile gets its own.
+                finished(snapshot_of(objects, graph.catalogue, now)),
+                graph.catalogue,
+                Memories(impatient=True),
+                lambda going, pod: within_budgets(objects, going, pod),
+            )
+        )
+        move = next((one for one in report.moves if one.pod.key == key), None)
+        reasons = [] if move is not None else [*_reasons(rules, report, objects, *found, now)]
+        reasons += [] if move is None or not rules.migrate else [*_no_migration(graph, found[1], now)]
+        yield ProfileAnswer(name, None if reasons else move, reasons)
+
+
+def _seen(snapshot: ClusterSnapshot, key: PodKey) -> tuple[SeenNode, SeenPod] | None:
+    return next(
+        ((node, pod) for node in snapshot.nodes for pod in node.pods if pod.pod.key == key),
+        None,
+    )
+
+
+def _reasons(
+    rules: ProfileRules, report: RoundReport, objects: ClusterObjects, node: SeenNode, pod: SeenPod, now: int
+) -> Iterator[Stays]:
+    """Everything that keeps a pod, the profile first."""
+    if report.idle:
+        yield Stays("profile", report.idle)
+        return
+    if not rules.looks_at(node.facts, now):
+        yield Stays("nodes", "the profile does not look at its node")
+        return
+    yield from rules.all_that_stays(pod.facts, node.facts, now)
+    budget = within_budgets(objects, [], pod)
+    if budget is not None:
+        yield budget
+    for strategy in rules.strategies:
+        of = f"strategies[{strategy.name}]"
+        if not strategy.enabled:
+            yield Stays(of, "the strategy is switched off")
+        elif not strategy.looks_at(node.facts, now):
+            yield Stays(of, "the strategy does not look at its node")
+        elif not strategy.candidate(pod.facts, node.facts, now):
+            yield Stays(of, "the strategy does not mean it")
+        elif strategy.load is None and not strategy.releases(node.facts, now):
+            yield Stays(of, "its node releases nobody")
+        else:
+            pool = next((one for one in report.pools.get(strategy.name, ()) if one.group_of(node.name)), None)
+            group = "" if pool is None else pool.group_of(node.name)
+            stop = "" if pool is None or pool.stop is None else str(pool.stop)
+            if group:
+                stop = f", and nothing moves there: {stop}" if stop else ", and others go before it"
+                yield Stays(of, f"its node counts as {group}{stop}")
+            else:
+                yield Stays(of, "others go before it, or no other node has room for it")
+
+
+def _no_migration(graph: RuleGraph, pod: SeenPod, now: int) -> Iterator[Stays]:
+    """Why a pod that is to go gets no migration."""
+    try:
+        rules = MigrationRules(graph)
+    except CelError as error:
+        yield Stays("Migration", f"policy cannot be asked: {error}")
+        return
+    if not rules.enabled:
+        yield Stays("Migration.enabled", "no migrations are carried out")
+    elif rules.mode(pod.facts, now) == "ReservationFirst" and not rules.reservable(pod.facts, now):
+        yield Stays(
+            "Migration.reservable", f"its scheduler `{pod.pod.scheduler_name}` places no Reservations"
+        )
+
+
+# --- the answer -----------------------------------------------------------------------------------
+
+
+def _plain(goes: ExplainedPod, answers: Sequence[ProfileAnswer]) -> dict[str, Any]:
+    return {
+        "pod": "/".join(goes.pod.key),
+        "on": goes.on,
+        "profiles": [
+            {
+                "profile": one.profile,
+                "moves": one.move is not None,
+                "strategy": None if one.move is None else one.move.strategy,
+                "reason": None if one.move is None else one.move.reason,
+                "stays": [{"condition": stays.condition, "reason": stays.reason} for stays in one.reasons],
+            }
+            for one in answers
+        ],
+        "scheduler": {
+            "profile": goes.profile,
+            "node": goes.decision.node or None,
+            "message": goes.decision.message.partition("\n")[0] or None,
+        },
+        "policies": goes.policies.plain(),
+    }
+
+
+def _lines(goes: ExplainedPod, answers: Sequence[ProfileAnswer], page: Page) -> Iterator[str]:
+    name, moved = "/".join(goes.pod.key), any(one.move is not None for one in answers)
+    yield page.heading(f"{name} would {'leave' if moved else 'stay on'} {goes.on}", "descheduler")
+    for one in answers:
+        if one.move is not None:
+            yield from page.wrapped(
+                f"{one.profile}: {one.move.strategy} would have it go: {one.move.reason}", 2
+            )
+            continue
+        yield from page.wrapped(f"{one.profile}: it stays", 2)
+        for stays in one.reasons:
+            yield from page.wrapped(f"{stays.condition}: {stays.reason}", 4)
+    node = goes.decision.node
+    if not goes.decision.placed:
+        message = goes.decision.message.partition("\n")[0]
+        yield from page.wrapped(f"The scheduler would find no node for it now: {message}", 2)
+    elif node == goes.on:
+        yield from page.wrapped(
+            f"The scheduler would put it on {node} again, were it not kept from there.", 2
+        )
+    else:
+        yield from page.wrapped(f"The scheduler would put it on {node}.", 2)

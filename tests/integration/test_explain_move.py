@@ -1,0 +1,82 @@
+"""`koordpolicy explain move`: whether a pod would leave its node, why or why not, and where the scheduler would put it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koordpolicy.cli.main import main
+from koordpolicy.model.time import time_text
+from koordpolicy.runtime.clock import now_ns
+from tests.unit.descheduler import clusters
+
+BUNDLE = "apiVersion: koordpolicy.io/v1alpha1\nkind: PolicyBundle\nmetadata: {name: own}\nspec: {extends: [koordinator]}\n"
+ON = {
+    "apiVersion": "koordpolicy.io/v1alpha1",
+    "kind": "Descheduling",
+    "metadata": {"name": "koord-descheduler"},
+    "spec": {
+        "strategies": [
+            {
+                "name": "LowNodeLoad",
+                "enabled": True,
+                "candidates": {"cel": "pod.name != 'stays'"},
+                "load": {"high": {"cpu": "50%"}, "low": {"cpu": "40%"}},
+            }
+        ]
+    },
+}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """Two pods on a node that is too full, and an empty one; a picture of them, and policies."""
+    pods = [clusters.pod(name, "full", "2") for name in ("first", "stays")]
+    for one in pods:
+        one["spec"]["schedulerName"] = "koord-scheduler"
+    kinds = {"v1/Node": [clusters.node("full"), clusters.node("empty")], "v1/Pod": pods}
+    kinds["slo.koordinator.sh/v1alpha1/NodeMetric"] = [
+        clusters.report("full", dict.fromkeys(("first", "stays"), "3")),
+        clusters.report("empty", {}),
+    ]
+    for one in kinds["slo.koordinator.sh/v1alpha1/NodeMetric"]:
+        one["status"]["updateTime"] = time_text(now_ns())  # a picture of now
+    items: list[Any] = [
+        {"apiVersion": of.rpartition("/")[0], "kind": of.rpartition("/")[2], **one}
+        for of, objects in kinds.items()
+        for one in objects
+    ]
+    (tmp_path / "cluster.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "koordpolicy.yaml").write_text(BUNDLE)
+    (tmp_path / "own" / "on.yaml").write_text(json.dumps(ON))
+    return tmp_path
+
+
+def _explained(site: Path, name: str, capsys: pytest.CaptureFixture[str], *more: str) -> str:
+    assert main(["explain", "move", name, "-f", str(site / "cluster.json"), *more]) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_a_pod_that_would_go(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = _explained(site, "first", capsys, "-p", str(site / "own"))
+    assert "default/first would leave full" in out
+    assert "node is overutilized, node cpu usage(60.00%)>threshold(50.00%)" in out
+    assert "The scheduler would put it on empty." in out
+
+
+def test_a_pod_that_stays_and_every_reason(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(_explained(site, "stays", capsys, "-p", str(site / "own"), "-o", "json"))
+    (profile,) = found["profiles"]
+    assert not profile["moves"]
+    assert profile["stays"] == [
+        {"condition": "strategies[LowNodeLoad]", "reason": "the strategy does not mean it"}
+    ]
+    assert found["scheduler"]["node"] == "empty"
+
+
+def test_nobody_goes_by_the_pack_alone(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = _explained(site, "first", capsys)
+    assert "default/first would stay on full" in out
+    assert "strategies[LowNodeLoad]: the strategy is switched off" in out
