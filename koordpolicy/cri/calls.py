@@ -12,6 +12,8 @@ from typing import Any, Final, TypeAlias
 import grpc
 import grpc.aio
 
+from koordpolicy.cri.methods import UNARY
+
 Metadata: TypeAlias = Sequence[tuple[str, str | bytes]]
 
 _OPTIONS: Final = (
@@ -70,16 +72,22 @@ class Channel:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._channel = grpc.aio.insecure_channel(f"unix:{path}", options=_CLIENT)
+        self._unary: dict[str, Any] = {}
 
     async def call(self, method: str, asked: Asked) -> bytes:
         """The answer to a call. Raises `CallFailed`."""
         try:
-            answer: bytes = await self._channel.unary_unary(method)(
-                asked.request, timeout=asked.seconds, metadata=_handed_on(asked.metadata)
-            )
+            answer: bytes = await self.begin(method, asked)
         except grpc.aio.AioRpcError as error:
             raise _failed(error) from None
         return answer
+
+    def begin(self, method: str, asked: Asked) -> Any:
+        """The same as it is made: what is awaited for the answer, and knows the metadata beside it."""
+        made = self._unary.get(method)
+        if made is None:
+            made = self._unary[method] = self._channel.unary_unary(method)
+        return made(asked.request, timeout=asked.seconds, metadata=_handed_on(asked.metadata))
 
     def stream(self, method: str, requests: Any, asked: Asked) -> Any:
         """A call of any sort, as it is made: an iterator of answers."""
@@ -131,6 +139,8 @@ class _Methods(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpcio has no t
         found = self._handlers.get(details.method)
         if found is not None or self._onward is None:
             return found
+        if details.method in UNARY:
+            return grpc.unary_unary_rpc_method_handler(_passing_one(details.method, self._onward))
         return grpc.stream_stream_rpc_method_handler(_passing(details.method, self._onward))
 
 
@@ -141,6 +151,25 @@ def _answering(handler: Handler) -> Callable[[bytes, Any], Awaitable[bytes]]:
         except CallFailed as failure:
             await _abort(context, failure)
             raise  # the line above does
+
+    return answer
+
+
+def _passing_one(method: str, onward: Channel) -> Callable[[bytes, Any], Awaitable[bytes]]:
+    """Hands a call of one request and one answer on."""
+
+    async def answer(request: bytes, context: Any) -> bytes:
+        call = onward.begin(method, _asked(request, context))
+        try:
+            found: bytes = await call
+            if first := _handed_on(await call.initial_metadata()):
+                await context.send_initial_metadata(first)
+            if last := _handed_on(await call.trailing_metadata()):
+                context.set_trailing_metadata(last)
+        except grpc.aio.AioRpcError as error:
+            await _abort(context, _failed(error))
+            raise  # the line above does
+        return found
 
     return answer
 

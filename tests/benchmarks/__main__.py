@@ -30,6 +30,7 @@ from tests.benchmarks import (
     preemption,
     reloading,
     reservations,
+    runtime,
     scheduling,
     starting,
     webhook,
@@ -96,6 +97,11 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ),
     Benchmark(
         "agent", "an agent of a node with 110 pods in real control groups: CPU, memory, new pods", agent.run
+    ),
+    Benchmark(
+        "runtime",
+        "calls of CRI, 300 a second, bare, through the proxy, and what NRI waits: milliseconds",
+        runtime.run,
     ),
     Benchmark("drain", "a backlog on a real API server, beside kube-scheduler", drain.run),
     Benchmark("drain-profile", "where our scheduler's CPU goes in the largest backlog", drain.profile),

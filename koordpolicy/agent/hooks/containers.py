@@ -41,6 +41,9 @@ class GroupNumbers:
         return replace(self, **{name: number for name, number in said.items() if number is not None})
 
 
+_SILENT: Final = GroupNumbers()
+
+
 @dataclass(frozen=True, slots=True)
 class PodNumbers:
     """Numbers for a pod's control group and those of its containers by name."""
@@ -65,6 +68,8 @@ class HookedNumbers:
 
     def joined(self, writer: str, said: PodNumbers) -> "HookedNumbers":
         """These, with what one more hook says over them, of the same containers."""
+        if said.pod == _SILENT and all(one == _SILENT for one in said.containers.values()):
+            return self  # most hooks have nothing to say of most pods
         before = self.by_writer.get(writer)
         own = said if before is None else before.overlaid(said)
         return HookedNumbers(self.whole.overlaid(said), {**self.by_writer, writer: own})

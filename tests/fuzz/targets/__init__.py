@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from tests.fuzz.target import Target
 from tests.fuzz.targets.bundles import BUNDLES
+from tests.fuzz.targets.cri import CRI
 from tests.fuzz.targets.expressions import EXPRESSIONS
 from tests.fuzz.targets.extender import EXTENDER
 from tests.fuzz.targets.front import FRONT
@@ -18,7 +19,19 @@ from tests.fuzz.targets.yaml import YAML
 TARGETS: Mapping[str, Target] = MappingProxyType(
     {
         target.name: target
-        for target in (YAML, EXPRESSIONS, BUNDLES, OBJECTS, REVIEWS, EXTENDER, WEBHOOK, HTTP, FRONT, TREES)
+        for target in (
+            YAML,
+            EXPRESSIONS,
+            BUNDLES,
+            OBJECTS,
+            REVIEWS,
+            EXTENDER,
+            WEBHOOK,
+            HTTP,
+            FRONT,
+            TREES,
+            CRI,
+        )
     }
 )
 """By name, in the order in which `all` runs them."""
