@@ -92,9 +92,10 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Permitted:
-    """All who may go now, the pod that was asked about among them."""
+    """All who may go now, the pod that was asked about among them; `rounds` is how often in a row they had not fitted before."""
 
     pods: tuple[PodKey, ...]
+    rounds: int = 0
 
 
 @dataclass(frozen=True, slots=True)

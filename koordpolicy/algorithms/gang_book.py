@@ -1,6 +1,7 @@
 """All gangs of a scheduler, and the round that is open: what each step of a pod means for the others of its gang."""
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from koordpolicy.algorithms.gang import (
     Gang,
@@ -182,7 +183,11 @@ class GangBook:
         group = self.group_of(gang)
         if self.rules.free(gang, group):
             return None
-        if self.lacking(gang):
+        if group.gangs == (gang.id,):  # as nearly always
+            lacking = not self.rules.complete(gang, group)
+        else:
+            lacking = bool(self.lacking(gang))
+        if lacking:
             if group.representative == pod:
                 group.representative = None
             return Why.BASIC_CHECK
@@ -209,11 +214,10 @@ class GangBook:
         found = self._as_a_whole(pod)
         if not isinstance(found, Gang):
             return found
-        gang, group = found, self.group_of(found)
         if self.round is None:
-            assert gang.parameters is not None
-            self.round = Round(gang.id, gang.parameters.group, {pod})
-            group.representative = None
+            assert found.parameters is not None
+            self.round = Round(found.id, found.parameters.group, {pod})
+            self.group_of(found).representative = None
         elif self.round.failed:
             return Why.ROUND_FAILED
         return None
@@ -269,20 +273,25 @@ class GangBook:
         gang.pending.pop(pod, None)
         gang.waiting[pod] = None
         if gang.parameters is None:
-            return Held(0)
+            return _held(0)
         group = self.group_of(gang)
-        known = [self._gangs.get(name) for name in gang.parameters.group]
+        known = []
+        for name in gang.parameters.group:
+            one = self._gangs.get(name)
+            if (
+                one is None
+                or one.parameters is None
+                or not self.rules.satisfied(one, group if one is gang else self.group_of(one))
+            ):
+                return _held(gang.parameters.wait)
+            known.append(one)
+        going = tuple([found for one in known for found in one.waiting])
         for one in known:
-            if one is None or one.parameters is None or not self.rules.satisfied(one, self.group_of(one)):
-                return Held(gang.parameters.wait)
-        going = tuple(found for one in known if one is not None for found in one.waiting)
-        for one in known:
-            assert one is not None
             one.allowed.update(one.waiting)
         if not group.members:
             group.members = frozenset(going)
-        self.round, group.rounds = None, 0
-        return Permitted(going)
+        rounds, self.round, group.rounds = group.rounds, None, 0
+        return Permitted(going, rounds)
 
     def failed(self, pod: PodKey, text: str) -> tuple[PodKey, ...]:
         """A pod has no node: who gives back the one that he waits at."""
@@ -325,3 +334,9 @@ class GangBook:
                 self._leave(gang, pod)
                 gang.pending[pod] = None
         return tuple(going)
+
+
+@lru_cache(maxsize=256)
+def _held(wait: int) -> Held:
+    """Most pods that wait do so for the same time."""
+    return Held(wait)

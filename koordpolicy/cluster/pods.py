@@ -20,9 +20,14 @@ from koordpolicy.model.neighbours import ALONE, Neighbours, read_neighbours
 from koordpolicy.model.placement import ANYWHERE, Placement, read_placement
 from koordpolicy.model.pod import Pod, owned_cpus
 from koordpolicy.model.pod_ports import HostPort, host_ports
-from koordpolicy.model.pod_reservations import NO_RESERVATIONS, PodReservations, read_pod_reservations
+from koordpolicy.model.pod_reservations import (
+    NO_RESERVATIONS,
+    PodReservations,
+    operates_as_reservation,
+    read_pod_reservations,
+)
 from koordpolicy.model.pod_volumes import NO_VOLUMES, PodVolumes, read_pod_volumes
-from koordpolicy.model.protocol import NETWORK_TOPOLOGY_SELECTOR, SCHEDULER_NAME
+from koordpolicy.model.protocol import NETWORK_TOPOLOGY_SELECTOR, RESERVE_POD, SCHEDULER_NAME
 from koordpolicy.model.reading import Amounts, ObjectError
 
 T = TypeVar("T")
@@ -102,6 +107,16 @@ class PodView:
         """What it says of reservations."""
         pod = self.pod
         return read_pod_reservations(pod.labels, pod.annotations) if pod.raw else NO_RESERVATIONS
+
+    @_Once
+    def says_nothing_of_reservations(self) -> bool:
+        """Whether it neither takes from any, nor is one, nor keeps its room as one does."""
+        pod = self.pod
+        return (
+            RESERVE_POD not in pod.annotations
+            and not operates_as_reservation(pod.labels)
+            and self.reservations is NO_RESERVATIONS
+        )
 
     @_Once
     def images(self) -> tuple[str, ...]:

@@ -32,6 +32,8 @@ class JobPlugins:
         self._concerned: tuple[Callable[[PodView], bool], ...] = ()
         self.open: Callable[[], bool] = bool
         """Whether anybody may be tried before the queue's first: asked twice of each decision."""
+        self.at_once: Callable[[], bool] = bool
+        """Whether the pods that are tried next are to be decided on in the same step."""
         self.present = False
 
     def begin(self, profile: Profile) -> None:
@@ -42,6 +44,8 @@ class JobPlugins:
         )
         opens = [partial(jobs.open, state) for _, jobs, state in self._steps]
         self.open = opens[0] if len(opens) == 1 else lambda: any(one() for one in opens)
+        decides = [partial(jobs.at_once, state) for _, jobs, state in self._steps]
+        self.at_once = decides[0] if len(decides) == 1 else lambda: any(one() for one in decides)
         self.present = bool(self._steps)
         self._concerned = tuple(
             partial(step.plugin.concerned, state) if step.plugin and step.plugin.concerned else _every
@@ -109,10 +113,6 @@ class JobPlugins:
         """A pod found no node, or was not tried."""
         for _, jobs, state in self._steps:
             jobs.failed(state, view, decision)
-
-    def at_once(self) -> bool:
-        """Whether the pods that are tried next are to be decided on in the same step."""
-        return any(jobs.at_once(state) for _, jobs, state in self._steps)
 
     def together(self, view: PodView) -> bool:
         """Whether a pod goes with others or not at all, so that nobody is displaced for it alone."""

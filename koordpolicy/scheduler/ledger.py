@@ -271,7 +271,8 @@ class Ledger:
         """A plugin has to permit it, and does not yet for a reason; None for one that it need not wait for any more."""
         if reason is None and plugin not in account.permits:
             return
-        self._keep(account)
+        if self._log.depth:
+            self._keep(account)
         if reason is None:
             account.permits = {name: why for name, why in account.permits.items() if name != plugin}
         else:
@@ -279,7 +280,8 @@ class Ledger:
 
     def wait(self, account: Account, until: int) -> None:
         """It has to be permitted, until then at the latest."""
-        self._keep(account)
+        if self._log.depth:
+            self._keep(account)
         account.stage = Stage.WAITING
         self._waiting[account.view.pod.key] = account
         self._end_at(account, until)

@@ -112,6 +112,8 @@ class _Asked:
     parts: tuple[Part, ...] = ()
     """Those that reserve or permit."""
     permitting: tuple[Part, ...] = ()
+    names: frozenset[str] = frozenset()
+    """The names of those that permit."""
     events: frozenset[Event] = frozenset()
 
     @classmethod
@@ -123,6 +125,7 @@ class _Asked:
                 one for one in parts if one.plugin.reserve or one.plugin.reserve_anywhere or one.plugin.permit
             ),
             permitting,
+            frozenset(one.step.name for one in permitting),
             frozenset().union(*(one.plugin.helped_by for one in permitting)),
         )
 
@@ -315,7 +318,7 @@ class PluginStates:
             else:
                 self.ledger.permit(account, step.name, None)
         if account.permits:
-            for name in account.permits.keys() - {one.step.name for one in self._of(cycle).permitting}:
+            for name in account.permits.keys() - self._of(cycle).names:
                 self.ledger.permit(account, name, None)  # another revision has no such filter
         return PermitAnswer(until=until if account.permits else None)
 

@@ -136,8 +136,7 @@ Reason = str | Callable[[], str]
 """A text, or what makes it when somebody asks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """A plugin does not permit a pod yet. At `until` (nanoseconds since 1970) this is a refusal for the reason."""
 
     until: int

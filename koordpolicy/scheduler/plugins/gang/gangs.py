@@ -333,6 +333,8 @@ class Gangs:
 
     def at_once(self) -> bool:
         """Whether the pods of the round are decided on in one go."""
+        if self._policy.never_at_once:
+            return False
         round_ = self.book.round
         gang = None if round_ is None else self.book.gangs.get(round_.gang)
         return gang is not None and self._decisions.at_once(gang, self.book.group_of(gang))
@@ -464,11 +466,11 @@ class Gangs:
             return None
         if key in self._reserved:
             self._reserved.discard(key)
-            rounds = 0 if self.book.round is None else self.book.group_of(gang).rounds + 1
+            open_ = self.book.round is not None
             said = self.book.permit(key)
             if isinstance(said, Permitted):
-                if rounds:
-                    self.timings.placed(rounds)
+                if open_:
+                    self.timings.placed(said.rounds + 1)
                 self.timings.end(SUCCEEDED)
                 self._planned.clear()
                 self._in_round.clear()

@@ -45,11 +45,11 @@ class GangPolicy:
     """The decisions of one graph. Where one cannot be made, what it gives is said with it."""
 
     __slots__ = (
-        "_answers",
         "_by_count",
         "_decisions",
         "by_pod_alone",
         "graph",
+        "never_at_once",
         "reads_priority",
         "some_starve",
     )
@@ -63,18 +63,21 @@ class GangPolicy:
         starves = self._decisions["queue.starves"]
         self.some_starve: Final = starves.program is not None or starves.constant is True
         """Whether others hold back for any gang at all."""
+        placement = self._decisions["placement"]
+        self.never_at_once: Final = placement.program is None and placement.constant != AT_ONCE
+        """Whether no gang's pods are decided on in one go: this is asked after each decision of a round."""
         read = {fact for one in self._decisions.values() for fact in one.facts}
         self.reads_priority: Final = self.some_starve or ("gang", "priority") in read
         """Whether anything depends on the priority of gangs."""
 
-        self._by_count: dict[str, _Likeness] = {
-            field: _likeness({fact for _, fact in one.facts})
+        self._by_count: dict[str, tuple[_Likeness, dict[Hashable, Any]]] = {
+            field: (_likeness({fact for _, fact in one.facts}), {})
             for field, one in self._decisions.items()
-            if all(root == "gang" and fact in _COUNTS for root, fact in one.facts)
+            if one.program is not None and all(root == "gang" and fact in _COUNTS for root, fact in one.facts)
         }
-        """The decisions that gangs of other names, at another time, have in common with one that stands as they do: what they read."""
-        self._answers: dict[str, dict[Hashable, Any]] = {field: {} for field in self._by_count}
-        """Their values, by what they read."""
+        """The decisions that gangs of other names, at another time, have in common with one that stands as they do: what they read,
+        and their values by that.
+        """
 
     def gang_of(self, pod: PodView, namespace: Mapping[str, Any], now: int) -> str:
         """The name of the gang that a pod belongs to; empty for none, and where it cannot be told."""
@@ -154,13 +157,11 @@ class GangPolicy:
         otherwise: Any,
     ) -> Any:
         """The same as `says`, and remembered where it depends on nothing but numbers: these are asked several times of each pod."""
-        decision = self._decisions[field]
-        if decision.program is None:
-            return otherwise if decision.constant is None else decision.constant
-        likeness, said = self._by_count.get(field), gang.parameters
-        if likeness is None or said is None:
+        by_count, said = self._by_count.get(field), gang.parameters
+        if by_count is None or said is None:
             return self.says(field, lambda: records(gang, group), otherwise)
-        key, answers = likeness(gang, group, said), self._answers[field]
+        likeness, answers = by_count
+        key = likeness(gang, group, said)
         found = answers.get(key, _UNKNOWN)
         if found is _UNKNOWN:
             if len(answers) >= _KEPT:
@@ -215,15 +216,15 @@ class GangDecisions:
 
     def complete(self, gang: Gang, group: GangGroup) -> bool:
         """Whether enough of its pods are there."""
-        return self._says("complete", gang, group)
+        return self.policy.answer("complete", gang, group, self.records, False) is True
 
     def satisfied(self, gang: Gang, group: GangGroup) -> bool:
         """Whether enough of its pods have a node."""
-        return self._says("satisfied", gang, group)
+        return self.policy.answer("satisfied", gang, group, self.records, False) is True
 
     def free(self, gang: Gang, group: GangGroup) -> bool:
         """Whether its pods are placed one by one."""
-        return self._says("free", gang, group)
+        return self.policy.answer("free", gang, group, self.records, False) is True
 
     def rejects_together(self, gang: Gang, group: GangGroup) -> bool:
         """Whether all who wait give their nodes back where one does not get there."""

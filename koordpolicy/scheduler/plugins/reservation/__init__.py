@@ -92,7 +92,7 @@ class ReservationBook:
 def _says(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
     """Whether it has something to say of a pod: of most there is nothing to be said."""
     reservations = state.reservations
-    if not reservations.available and not pod.pod.annotations:
+    if not reservations.available and (not pod.pod.annotations or pod.says_nothing_of_reservations):
         return None  # as of nearly all, in one look
     if pre_allocating(pod, reservations) is not None:
         return ANEW
