@@ -184,7 +184,8 @@ class QuotaSums:
         account: QuotaAccount | None = self._accounts[name]
         assert account is not None
         self._unsettled[name] = account
-        _add(account.child_request, amounts, sign)
+        if account.children:
+            _add(account.child_request, amounts, sign)
         over, root = self._over, self._root
         while account is not None:
             asked, most = account.asked, account.terms.max if account is not root else self._capacity
@@ -380,6 +381,8 @@ class QuotaSums:
         if self._unsettled:
             accounts, self._unsettled = self._unsettled, {}
             for account in accounts.values():
+                if not account.children:  # what its own pods ask for is all
+                    account.child_request = {key: number for key, number in account.asked.items() if number}
                 self._lift(account)
 
     def _lift(self, account: QuotaAccount) -> None:

@@ -68,6 +68,12 @@ class QuotaTree:
         found = self._quotas.get(name)
         return name if found is not None and found.namespace == namespace else ""
 
+    def led_to(self, namespace: str) -> tuple[str, str]:
+        """What `named_in` says of a namespace's own name, and `of_namespace` of it: asked for each pod."""
+        found, bound = self._quotas.get(namespace), self._bound.get(namespace)
+        named = namespace if found is not None and found.namespace == namespace else ""
+        return named, next(iter(bound)) if bound else ""
+
     def bound_elsewhere(self, quota: Quota) -> list[str]:
         """Those of a quota's namespaces that are bound to another one."""
         return [

@@ -41,4 +41,5 @@ def quota_record(name: str, quota: Quota | None) -> Record:
 
 def led_to(tree: QuotaTree, namespace: str) -> Record:
     """The facts of the quotas that a namespace leads to."""
-    return {"named": tree.named_in(namespace, namespace), "bound": tree.of_namespace(namespace)}
+    named, bound = tree.led_to(namespace)
+    return {"named": named, "bound": bound}

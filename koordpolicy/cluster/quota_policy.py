@@ -57,6 +57,7 @@ class QuotaPolicy:
         "_quota_of_pod",
         "_terminating",
         "graph",
+        "reads_time",
         "speaks",
     )
 
@@ -71,6 +72,16 @@ class QuotaPolicy:
         self._overhead = prepared(graph, f"{KIND}.scheduling.overhead")
         self._terminating = prepared(graph, f"{KIND}.scheduling.terminating")
         self._preemptible = prepared(graph, f"{KIND}.scheduling.preemptible")
+        asked = (
+            self._quota_of_pod,
+            self._fallback,
+            self._enabled,
+            self._overhead,
+            self._terminating,
+            self._preemptible,
+        )
+        self.reads_time: Final = any(root == "now" for one in asked for root, _ in one.facts)
+        """Whether it depends on the time where a pod belongs."""
 
     def given(self) -> list[Quota]:
         """The quotas that policy gives without an object."""
@@ -130,11 +141,14 @@ class QuotaPolicy:
 
     def roots(self, view: PodView, namespace: Record, tree: QuotaTree, now: int) -> Mapping[str, Any]:
         """The records of a decision about a pod; `now` in nanoseconds since 1970."""
+        return {**self.roots_but_time(view, namespace, tree), "now": TIMES.timestamp(now)}
+
+    def roots_but_time(self, view: PodView, namespace: Record, tree: QuotaTree) -> dict[str, Any]:
+        """The same where nothing reads the time, as is asked for each pod."""
         return {
             "pod": view.facts,
             "namespaceObject": namespace,
             "namespaceQuotas": led_to(tree, view.pod.namespace),
-            "now": TIMES.timestamp(now),
         }
 
     def quota_of(self, tree: QuotaTree, roots: Mapping[str, Any]) -> tuple[str, str]:

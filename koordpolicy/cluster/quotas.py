@@ -58,7 +58,7 @@ class _Quota:
     account: QuotaAccount
     shares: bool
     members: dict[PodKey, QuotaPod] = field(default_factory=dict)
-    preemptible: dict[int, dict[str, int]] = field(default_factory=dict)
+    preemptible: dict[int, Amounts] = field(default_factory=dict)
 
 
 class Quotas:
@@ -345,7 +345,10 @@ class Quotas:
         key = view.pod.key
         member.counted = True
         self._members[key] = member
-        self._of_namespace.setdefault(key[0], {})[key] = None
+        there = self._of_namespace.get(key[0])
+        if there is None:
+            there = self._of_namespace[key[0]] = {}
+        there[key] = None
         if member.asked != member.quota:
             self._elsewhere.setdefault(member.asked, {})[key] = None
         if member.quota:
@@ -390,12 +393,17 @@ class Quotas:
         if not member.reserved:
             by_priority, priority = quota.preemptible, member.view.priority
             total = by_priority.get(priority)
-            if total is None:
-                total = by_priority[priority] = {}
-            for key, number in member.request.items():
-                total[key] = total.get(key, 0) + sign * number
-            if sign < 0 and not any(total.values()):
-                del by_priority[priority]
+            if total is None and sign > 0:
+                by_priority[priority] = (
+                    member.request
+                )  # not to be written: most quotas have pods of few priorities
+            else:
+                now = dict(total or NOTHING)
+                for key, number in member.request.items():
+                    now[key] = now.get(key, 0) + sign * number
+                by_priority[priority] = now
+                if sign < 0 and not any(now.values()):
+                    del by_priority[priority]
         if sign < 0 and not self._undo.depth:
             self._less_used[member.quota] = None
             self.freed += quota.sums is self._outside  # what is used there is not there for the trees
@@ -470,7 +478,12 @@ class Quotas:
         policy = self.policy
         if policy is None:
             return None
-        roots = self.roots(view)
+        roots: Mapping[str, Any]
+        if policy.reads_time:
+            roots = self.roots(view)
+        else:
+            namespace = self._namespaces.get(view.pod.namespace, NOTHING)
+            roots = policy.roots_but_time(view, namespace, self.tree)
         if view.pod.deleted_at is not None and not policy.counts(view.pod, roots, self.clock()):
             return None
         asked, name = policy.quota_of(self.tree, roots)
