@@ -181,42 +181,52 @@ class QuotaSums:
 
     def add_request(self, name: str, amounts: Amounts, sign: int = 1, *, reserved: bool = False) -> None:
         """A pod of a quota asks for so much (`sign` -1: not any more), masked to what the quota tracks."""
-        account: QuotaAccount | None = self._accounts[name]
-        assert account is not None
-        self._unsettled[name] = account
+        self.request_of(self._accounts[name], amounts, sign, reserved=reserved)
+
+    def request_of(
+        self, account: QuotaAccount, amounts: Amounts, sign: int = 1, *, reserved: bool = False
+    ) -> None:
+        """The same of a quota that is at hand: with many of them, finding one takes its time."""
+        self._unsettled[account.terms.name] = account
         if account.children:
             _add(account.child_request, amounts, sign)
         over, root = self._over, self._root
-        while account is not None:
-            asked, most = account.asked, account.terms.max if account is not root else self._capacity
+        one: QuotaAccount | None = account
+        while one is not None:
+            asked, most = one.asked, one.terms.max if one is not root else self._capacity
             for key, number in amounts.items():
                 now = asked[key] = asked.get(key, 0) + sign * number
                 if now > most.get(key, 0):
-                    over.add(account.terms.name)
-            if sign < 0 and account.terms.name in over:
-                self._see_whether_over(account)
+                    over.add(one.terms.name)
+            if sign < 0 and one.terms.name in over:
+                self._see_whether_over(one)
             if reserved:
-                _add(account.reserved_request, amounts, sign)
-            account = account.parent
+                _add(one.reserved_request, amounts, sign)
+            one = one.parent
 
     def add_used(self, name: str, amounts: Amounts, sign: int = 1, *, reserved: bool = False) -> None:
         """A pod of a quota has so much (`sign` -1: not any more), masked to what the quota tracks."""
-        account: QuotaAccount | None = self._accounts[name]
-        assert account is not None
+        self.used_of(self._accounts[name], amounts, sign, reserved=reserved)
+
+    def used_of(
+        self, account: QuotaAccount, amounts: Amounts, sign: int = 1, *, reserved: bool = False
+    ) -> None:
+        """The same of a quota that is at hand."""
         if account.terms.guarantees:
             _add(account.allocated, amounts, sign)
             self._guarantee(account)
-        while account is not None:
+        one: QuotaAccount | None = account
+        while one is not None:
             if sign > 0:
-                used = account.used
+                used = one.used
                 for key, number in amounts.items():
                     if number:
                         used[key] = used.get(key, 0) + number
             else:
-                _add(account.used, amounts, sign)
+                _add(one.used, amounts, sign)
             if reserved:
-                _add(account.reserved_used, amounts, sign)
-            account = account.parent
+                _add(one.reserved_used, amounts, sign)
+            one = one.parent
 
     # --- what may be used -------------------------------------------------------------------------
 

@@ -44,6 +44,8 @@ class QuotaPod:
     reserved: bool = False
     counted: bool = False
     placed: bool = False
+    home: "_Quota | None" = field(default=None, compare=False, repr=False)
+    """That quota as it is kept: among many, finding it takes its time."""
 
 
 @dataclass(slots=True)
@@ -351,9 +353,9 @@ class Quotas:
         there[key] = None
         if member.asked != member.quota:
             self._elsewhere.setdefault(member.asked, {})[key] = None
-        if member.quota:
-            self._quotas[member.quota].members[key] = member
-            self._request(member, 1)
+        if member.home is not None:
+            member.home.members[key] = member
+            self._request(member.home, member, 1)
         if placed:
             self._use(member, 1)
 
@@ -369,24 +371,23 @@ class Quotas:
         _forget(self._of_namespace, key[0], key)
         if member.asked != member.quota:
             _forget(self._elsewhere, member.asked, key)
-        if member.quota:
-            self._request(member, -1)
-            del self._quotas[member.quota].members[key]
+        if member.home is not None:
+            self._request(member.home, member, -1)
+            del member.home.members[key]
             self._less_used[member.quota] = (
                 None  # whether it was on a node or waited: who waits for it is to forget it
             )
 
-    def _request(self, member: QuotaPod, sign: int) -> None:
-        sums = self._quotas[member.quota].sums
-        sums.add_request(member.quota, member.request, sign, reserved=member.reserved)
+    def _request(self, quota: _Quota, member: QuotaPod, sign: int) -> None:
+        quota.sums.request_of(quota.account, member.request, sign, reserved=member.reserved)
         self._stamp += 1
 
     def _use(self, member: QuotaPod, sign: int) -> None:
         member.placed = sign > 0
-        if not member.quota:
+        quota = member.home
+        if quota is None:
             return
-        quota = self._quotas[member.quota]
-        quota.sums.add_used(member.quota, member.request, sign, reserved=member.reserved)
+        quota.sums.used_of(quota.account, member.request, sign, reserved=member.reserved)
         self._stamp += 1
         if quota.sums is self._outside:
             self._capacity.clear()
@@ -491,9 +492,7 @@ class Quotas:
         if found is None:
             return QuotaPod(view, asked)
         request = policy.request(view, roots, found.kept.terms.max)
-        return QuotaPod(
-            view, asked, name, request, not policy.preemptible(roots), counted=False, placed=False
-        )
+        return QuotaPod(view, asked, name, request, not policy.preemptible(roots), home=found)
 
     def roots(self, view: PodView) -> Mapping[str, Any]:
         """The records of a decision about a pod of a quota."""
@@ -511,9 +510,11 @@ class Quotas:
     def certainly_within(self, view: PodView) -> bool:
         """Whether a pod that counts is within its quota for the simple reason that there is all that anybody asks for."""
         member = self._members.get(view.pod.key)
-        if member is None or member.view is not view or not member.quota or member.placed or member.reserved:
+        if member is None or member.view is not view or member.placed or member.reserved:
             return False
-        quota = self._quotas[member.quota]
+        quota = member.home
+        if quota is None:
+            return False
         if quota.kept.tree not in self._capacity:
             self.capacity(quota.kept.tree)
         return quota.shares and quota.sums.ample
