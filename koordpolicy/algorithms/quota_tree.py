@@ -59,17 +59,10 @@ class QuotaTree:
         """The other quotas below the same parent."""
         return [one for one in self.children(quota.parent) if one.name != quota.name]
 
-    def of_namespace(self, namespace: str) -> str:
-        """Name of the quota that a namespace is bound to, the one bound first; empty for none."""
-        return next(iter(self._bound.get(namespace, ())), "")
-
-    def named_in(self, namespace: str, name: str) -> str:
-        """The name, where a quota of that name stands in the namespace; else empty."""
-        found = self._quotas.get(name)
-        return name if found is not None and found.namespace == namespace else ""
-
     def led_to(self, namespace: str) -> tuple[str, str]:
-        """What `named_in` says of a namespace's own name, and `of_namespace` of it: asked for each pod."""
+        """Names of the quota that stands in a namespace under its name, and of the one that it is bound to, the one bound first; empty
+        for none.
+        """
         found, bound = self._quotas.get(namespace), self._bound.get(namespace)
         named = namespace if found is not None and found.namespace == namespace else ""
         return named, next(iter(bound)) if bound else ""

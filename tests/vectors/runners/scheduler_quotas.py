@@ -193,11 +193,8 @@ class _Known(QuotaTree):
     def get(self, name: str) -> Quota | None:
         return Quota(name, min=NOTHING) if name in self._known else None
 
-    def named_in(self, namespace: str, name: str) -> str:
-        return self._tree.named_in(namespace, name)
-
-    def of_namespace(self, namespace: str) -> str:
-        return self._tree.of_namespace(namespace)
+    def led_to(self, namespace: str) -> tuple[str, str]:
+        return self._tree.led_to(namespace)
 
 
 RUNNERS: Mapping[str, Runner] = {
