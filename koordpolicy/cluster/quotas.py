@@ -483,7 +483,7 @@ class Quotas:
         if policy.reads_time:
             roots = self.roots(view)
         else:
-            namespace = self._namespaces.get(view.pod.namespace, NOTHING)
+            namespace = self._namespaces.get(view.pod.namespace, {})
             roots = policy.roots_but_time(view, namespace, self.tree)
         if view.pod.deleted_at is not None and not policy.counts(view.pod, roots, self.clock()):
             return None
