@@ -14,6 +14,7 @@ from koordpolicy.algorithms.gathering import GangNetwork, Gathering, GatherKey
 from koordpolicy.algorithms.quota_sums import QuotaSums, QuotaTerms
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.quotas import Quotas
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.network_topology import NODE_LAYER, GatherRule, NetworkLayer, NetworkTopology
@@ -23,6 +24,7 @@ from koordpolicy.model.protocol import GANG_MINIMUM, GANG_NAME, GANG_TOPOLOGY_SP
 from koordpolicy.model.quota import Quota
 from koordpolicy.runtime.collector import keep_what_is_there
 from koordpolicy.scheduler import Scheduler
+from koordpolicy.scheduler.framework import Framework
 from koordpolicy.scheduler.plugins.topology.plan import GangPlan, Planner
 from tests.benchmarks import jobs_drain
 from tests.benchmarks.measure import Row
@@ -33,6 +35,7 @@ NODES = 5_000
 GANGS, MEMBERS, PARTS = 1_000, 8, 10
 SIZES = (8, 32, 100)
 QUOTAS = 10_000
+CROWDS = (1_000, 100_000)
 _IN_ONE_SPINE = '{"gatherStrategy":[{"layer":"SpineLayer","strategy":"MustGather"}]}'
 ROUNDS = 7
 
@@ -59,6 +62,7 @@ def run(divide: int = 1) -> Iterator[Row]:
     """
     yield from _gangs()
     yield from _quotas()
+    yield from _crowds()
     yield from _siblings()
     yield from _networks()
     yield from jobs_drain.run(divide)
@@ -186,6 +190,44 @@ def _siblings() -> Iterator[Row]:
         yield {
             "what": f"an event among {count} contending siblings",
             "event µs": min(_cpu(events) for _ in range(ROUNDS)) / 10 * 1e6,
+        }
+
+
+def _crowds() -> Iterator[Row]:
+    """What an event of a pod costs among many quotas with few and many pods: it comes, is on a node, and is gone."""
+    for count in CROWDS:
+        made = Scheduler(graph(), lambda: NOW)
+        tree = _tree(levels=3)
+        for one in tree:
+            _set(made, one)
+        quotas, framework = made.cache.state.quotas, made.framework
+        teams = [one.name for one in tree if not one.is_parent]
+
+        def views(
+            series: str, number: int, teams: Sequence[str] = teams, framework: Framework = framework
+        ) -> list[PodView]:
+            pods = enumerate(_pods(series, number, differ=False))
+            return [
+                framework.view(replace(pod, labels={QUOTA_NAME: teams[at * 37 % len(teams)]}))
+                for at, pod in pods
+            ]
+
+        for view in views("there", count):
+            quotas.came(view)
+        keep_what_is_there()
+        some = views("new", 1_000)
+
+        def events(quotas: Quotas = quotas, some: Sequence[PodView] = some) -> None:
+            for view in some:
+                quotas.heard(view)
+                quotas.came(view)
+                quotas.certainly_within(view)
+                quotas.gone(view.pod.key)
+                quotas.eased()
+
+        yield {
+            "what": f"a pod comes and goes among {QUOTAS} quotas with {count} pods",
+            "event µs": min(_cpu(events) for _ in range(ROUNDS)) / len(some) / 3 * 1e6,
         }
 
 
