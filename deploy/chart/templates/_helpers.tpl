@@ -9,6 +9,8 @@
 {{- $text = $text | replace "8080" (toString $top.Values.manager.metrics.port) | replace "9876" (toString $top.Values.manager.webhook.port) -}}
 {{- else if hasPrefix "scheduler/" (index . 1) -}}
 {{- $text = $text | replace "8080" (toString $top.Values.scheduler.port) -}}
+{{- else if hasPrefix "descheduler/" (index . 1) -}}
+{{- $text = $text | replace "8080" (toString $top.Values.descheduler.port) -}}
 {{- end -}}
 {{- $text -}}
 {{- end }}
@@ -90,7 +92,7 @@
 {{- $_ := set $container "args" (concat $args $values.extraArgs) -}}
 {{- end }}
 
-{{/* What manager and scheduler take from the values beside that. Changes the object. */}}
+{{/* What manager, scheduler and descheduler take from the values beside that. Changes the object. */}}
 {{- define "koordpolicy.deployment" -}}
 {{- $top := index . 0 -}}
 {{- $object := index . 1 -}}

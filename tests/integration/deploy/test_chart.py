@@ -23,12 +23,6 @@ from tests.integration.deploy.chart import (
 from tests.parts.apiserver import SYSTEM_NAMESPACE, Access, ApiServer
 from tests.parts.fixtures import need
 
-ABSENT = {
-    # Components that are not there yet have roles, and nothing that would take them.
-    ("ServiceAccount", SYSTEM_NAMESPACE, "koordpolicy-descheduler"),
-    ("ClusterRole", "", "koordpolicy-descheduler"),
-    ("ClusterRoleBinding", "", "koordpolicy-descheduler"),
-}
 LIKE_FOLDERS = {
     # folder -> what one says to the chart to have the same
     "policies-from-cluster": ["--set=policies.from=cluster"],
@@ -36,7 +30,7 @@ LIKE_FOLDERS = {
         "--set=policies.from=gitSync",
         "--set=policies.gitSync.repo=https://git.example.com/platform/policies.git",
     ],
-    "follow-slo-config": ["--set=manager.followSloConfig.enabled=true,scheduler.enabled=false"],
+    "follow-slo-config": ["--set=manager.followSloConfig.enabled=true,scheduler.enabled=false,descheduler.enabled=false"],
 }
 SAME = [
     "--set=image.tag=latest,agent.enabled=false,crds.managed=false,serving.delegatedAuth=true",
@@ -59,7 +53,7 @@ def sets() -> dict[str, list[Object]]:
 @pytest.mark.parametrize("folder", LIKE_FOLDERS)
 def test_the_chart_and_the_folder_say_the_same(folder: str) -> None:
     ours = by_key(map(without_helms_labels, rendered(*SAME, *LIKE_FOLDERS[folder])))
-    theirs = {key: one for key, one in by_key(kustomized(folder)).items() if key not in ABSENT}
+    theirs = dict(by_key(kustomized(folder)))
     installed = {one["metadata"]["name"] for one in ours.values() if one["kind"] == "ServiceAccount"}
     if folder == "follow-slo-config":
         theirs = {key: one for key, one in theirs.items() if "scheduler" not in key[2]}
@@ -124,7 +118,7 @@ def test_commands_know_their_flags(name: str, sets: dict[str, list[Object]]) -> 
             for file in (word for word in words if word.startswith("/") and word not in paths):
                 assert any(Path(file).is_relative_to(path) for path in paths), (container["name"], file)
     assert set(seen) == {
-        *(["manager", "front", "scheduler"] if name != "shards" else ["scheduler"]),
+        *(["manager", "front", "scheduler", "descheduler"] if name != "shards" else ["scheduler"]),
         *(["agent"] if name not in {"shards", "git-sync-ssh"} else []),
     }
 
@@ -159,7 +153,7 @@ def test_each_way_to_policies_says_so_to_the_process(sets: dict[str, list[Object
         "repository": "--policies-ssh-key=/etc/git-secret/ssh-key",
     }
     for name, flag in ways.items():
-        for workload in ("manager", "scheduler"):
+        for workload in ("manager", "scheduler", "descheduler"):
             assert flag in said(sets, name, workload)[1]["args"]
     spec, _ = said(sets, "git-sync-ssh", "manager")
     sidecar = spec["initContainers"][0]
