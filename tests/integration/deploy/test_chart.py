@@ -20,7 +20,7 @@ from tests.integration.deploy.chart import (
     without_helms_labels,
     workloads,
 )
-from tests.parts.apiserver import SYSTEM_NAMESPACE, Access, ApiServer
+from tests.parts.apiserver import Access, ApiServer
 from tests.parts.fixtures import need
 
 LIKE_FOLDERS = {
@@ -30,7 +30,9 @@ LIKE_FOLDERS = {
         "--set=policies.from=gitSync",
         "--set=policies.gitSync.repo=https://git.example.com/platform/policies.git",
     ],
-    "follow-slo-config": ["--set=manager.followSloConfig.enabled=true,scheduler.enabled=false,descheduler.enabled=false"],
+    "follow-slo-config": [
+        "--set=manager.followSloConfig.enabled=true,scheduler.enabled=false,descheduler.enabled=false"
+    ],
 }
 SAME = [
     "--set=image.tag=latest,agent.enabled=false,crds.managed=false,serving.delegatedAuth=true",
