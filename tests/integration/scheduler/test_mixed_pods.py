@@ -223,7 +223,12 @@ def test_killed_again_and_again_all_is_promised_once(pytestconfig: pytest.Config
             for number in range(_CARDS * _NODES):
                 lab.submit(f"stranger-{number}", 0, 100)
             site.eventually(
-                lambda: all("Insufficient gpu devices" in site.refusal(name)[1] for name in site.waiting()),
+                # Where all of a node is taken its amounts say so, where parts of cards are left its devices.
+                lambda: all(
+                    "Insufficient gpu devices" in (said := site.refusal(name)[1])
+                    or f"Insufficient {_GPU}" in said
+                    for name in site.waiting()
+                ),
                 "they are told what is lacking",
             )
             taken = {
