@@ -53,7 +53,7 @@ class Reconciliation:
     plan: NodePlan
     changes: Mapping[str, NodeChange] = field(default_factory=dict)
     """What kinds want of the node beside that."""
-    formulas: int = 0
+    formulas: str = ""
     """By which formulas, see `FormulaVersions`."""
 
     @property
@@ -123,7 +123,7 @@ class OvercommitController:
     told: Told = _untold
     clock: Callable[[], int] | None = None
     _standing: dict[str, dict[str, Standing]] = field(default_factory=dict)
-    _settled: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _settled: dict[str, tuple[int, str]] = field(default_factory=dict)
     """When each node was settled, and by which of `_formulas`."""
     _formulas: FormulaVersions = field(default_factory=FormulaVersions)
     _written: dict[str, str] = field(default_factory=dict)

@@ -125,7 +125,7 @@ def test_small_changes_wait(system: str, after: int, offered: str) -> None:
 
 
 def test_a_commit_that_changes_a_formula_is_written_however_little_it_changes() -> None:
-    small = cluster()
+    small = cluster({})
     small.reconcile()
     small.report(system="11")
     small.reconcile()
@@ -133,10 +133,10 @@ def test_a_commit_that_changes_a_formula_is_written_however_little_it_changes() 
     other = document(
         "ColocationProfile", "other", {"match": {"pods": {"matchLabels": {"a": "b"}}}, "qosClass": "LS"}
     )
-    small.graph = graph(document("Overcommit", "o", BATCH), other)
+    small.graph = graph(document("Overcommit", "o0", BATCH), other)
     small.reconcile()
     assert small.offered()["batch-cpu"] == "50k", "a commit that speaks of something else changes nothing"
-    small.graph = graph(document("Overcommit", "o", {**BATCH, "parameters": {"cpuReclaim": "59%"}}))
+    small.graph = graph(document("Overcommit", "o0", {**BATCH, "parameters": {"cpuReclaim": "59%"}}))
     small.reconcile()
     assert small.offered()["batch-cpu"] == "48k"  # 100 - 41 - 11
     small.report(system="12")
