@@ -249,9 +249,8 @@ class BindingCycles:
 
         Where many are to be asked about, one call asks about some, and `next_time` says that there are more.
         """
-        if not self._ended:
-            while self._plugins.settle() and not self._ended and self._waitlist.idle:
-                pass  # nobody is kept from a decision
+        while self._plugins.settle() and not self._ended and self._waitlist.idle:
+            pass  # nobody is kept from a decision
         if self._ledger.timed and not self._ended and self._ledger.may_be_due(self._site.clock()):
             self._expire()
         if self._asked_again and not self._ended:

@@ -36,8 +36,8 @@ class QuotaGate:
         """The same of those alone whose pods have to be within all quotas above."""
         self._seen = self._returned = self._changes = -1
         self._between: dict[str, int] = {}
-        """The quotas of pods that came before the gate while others had room that they may give back at once, or of these others, who
-        were let past it before them; with what `returned` was when that was looked at last: what was given back before is no news.
+        """The quotas of pods that came before the gate, or were looked at there, while others had room that they may give back at once, or
+        of these others, who were let past it before them; with what `returned` was when that was looked at last: what was given back before is no news.
         """
         self._left: dict[str, None] = {}
         """The quotas that are to be looked at yet."""
@@ -115,6 +115,8 @@ class QuotaGate:
         return bool(self._left)
 
     def _wake(self, quotas: Quotas, name: str) -> None:
+        if self._host.promises.waiting:
+            self._between.setdefault(name, quotas.returned)
         woken = list(self._fitting(quotas, name))
         for key in woken:
             self._forget(key)
