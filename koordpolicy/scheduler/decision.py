@@ -178,7 +178,12 @@ class PodDecision:
         counted: dict[str, int] = {}
         for refusals in self.refusals:
             counted[refusals.reason] = counted.get(refusals.reason, 0) + refusals.nodes
-        reasons = ", ".join(sorted(f"{count} {text}" for text, count in counted.items()))
+        reasons = ", ".join(sorted(_of_nodes(count, text) for text, count in counted.items()))
         text = f"{head}: {reasons}." if reasons else f"{head}."
         first = f"{text} {self.remark}." if self.remark else text
         return "\n".join((first, *(f"{line}." for line in self.advice)))
+
+
+def _of_nodes(count: int, reason: str) -> str:
+    """`3 node(s) had ...`; a reason that counts something itself, as of a job's pods, is told apart from the count."""
+    return f"{count} node(s) where {reason}" if reason[:1].isdigit() else f"{count} {reason}"
