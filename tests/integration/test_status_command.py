@@ -13,6 +13,7 @@ import pytest
 
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
+from tests.integration.runtime.managers import PATIENCE
 from tests.integration.webhooks.site import WebhookSite, make_webhook_site
 from tests.parts.apiserver import ApiServer
 from tests.parts.deployed import install
@@ -37,12 +38,13 @@ def running(site: WebhookSite) -> Iterator[WebhookSite]:
 
 
 def run(site: WebhookSite, *words: str, user: str = "admin") -> tuple[int, str]:
-    out = io.StringIO()
-    code = main([words[0], "--kubeconfig", str(site.access.kubeconfig(user)), *words[1:]], Terminal(out, out))
-    return code, out.getvalue()
+    """Exit code, and what is printed, with what is said beside it unless programs are to read it."""
+    out, err = io.StringIO(), io.StringIO()
+    code = main([words[0], "--kubeconfig", str(site.access.kubeconfig(user)), *words[1:]], Terminal(out, err))
+    return code, out.getvalue() + ("" if "json" in words else err.getvalue())
 
 
-def eventually(ask: Any, seconds: float = 30.0) -> Any:
+def eventually(ask: Any, seconds: float = PATIENCE) -> Any:
     end = time.monotonic() + seconds
     while True:
         found = ask()
@@ -214,6 +216,9 @@ def test_policies_from_the_cluster_are_tried_and_a_dead_manager_is_found(
     }
     assert site.kubectl("apply", "-f", "-", given=json.dumps(bundle))[0] == 0
     running.managers[0].running.kill()
+    code, text = run(site, "doctor")
+    assert code == 1, text
+    assert "does not reach them" in " ".join(text.split()), text
     with site.serving("m2", "--policies-from-cluster") as second:
         reached = ("ok", "the API server reaches them: one answered")
         assert eventually(lambda: reached in diagnosed(site)["webhooks"]), diagnosed(site)["webhooks"]

@@ -229,7 +229,8 @@ class Site:
                 used[node].update(read_amounts(one["spec"]["containers"][0]["resources"]["requests"]))
                 used[node]["pods"] += 1
         for name, amounts in used.items():
-            room = read_amounts(nodes[name]["status"]["allocatable"])
+            # One that comes in this moment has no status yet, and no pods.
+            room = read_amounts(nodes[name]["status"].get("allocatable", {}))
             over = {
                 key: (value, room.get(key, 0)) for key, value in amounts.items() if value > room.get(key, 0)
             }

@@ -52,7 +52,9 @@ def test_a_gang_that_fits_into_no_place_holds_nothing_and_is_told_why(placement:
     for name in NAMES:
         made.come(name, "a")
     assert made.run() == []
-    assert "node(s) where 2 of 8 pods find no node in one Spine: s1 takes 6, s2 takes 2" in made.messages["p0"]
+    assert (
+        "node(s) where 2 of 8 pods find no node in one Spine: s1 takes 6, s2 takes 2" in made.messages["p0"]
+    )
     assert all("gang default/a does not fit" in made.messages[name] for name in NAMES[1:])
     assert made.scheduler.cache.pod_count == 0
     for at in (6, 7):  # a node of the spine more, and the gang is in
