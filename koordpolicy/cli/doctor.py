@@ -76,7 +76,7 @@ async def _examined(
             if arguments.bundle is not None:
                 at = "objects for the bundle"
                 reading = StatusReading()
-                await reading.read(cluster)
+                await reading.read(examination.all)
                 told = {"doctor": _data(found), "status": status_data(reading.status(now_ns()))}
                 write_archive(await support_files(examination, told), Path(arguments.bundle), now_ns())
                 terminal.say(f"wrote {arguments.bundle}")

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import os
 import random
+from functools import partial
 
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
 from koordpolicy.cli.patience import patiently
@@ -14,6 +15,7 @@ from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.errors import KubeError
+from koordpolicy.kube.listing import every_object
 from koordpolicy.runtime.clock import now_ns
 
 
@@ -34,5 +36,5 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
 async def _looked(connection: Connection, terminal: Terminal) -> ClusterStatus:
     reading = StatusReading()
     async with connect(connection, jitter=random.random, component="status") as cluster:
-        await patiently(reading.read(cluster), reading.word, terminal.say)
+        await patiently(reading.read(partial(every_object, cluster)), reading.word, terminal.say)
     return reading.status(now_ns())

@@ -1,6 +1,6 @@
 """The objects of a live cluster that tell how it fares."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -8,8 +8,8 @@ from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.statuses.found import ClusterStatus, cluster_status
 from koordpolicy.kube import resources
 from koordpolicy.kube.errors import Forbidden, NotFound
-from koordpolicy.kube.listing import every_object
-from koordpolicy.kube.port import Cluster, Object
+from koordpolicy.kube.port import Object
+from koordpolicy.kube.resources import Resource
 
 _READ: Final = (
     resources.POLICY_REVISIONS,
@@ -34,12 +34,12 @@ class StatusReading:
         objects = sum(map(len, self.listed.values()))
         return f"still waiting for the cluster to list {self.asked}, after {objects:,} other objects"
 
-    async def read(self, cluster: Cluster) -> None:
-        """Read all of it. Raises KubeError, and `CannotRunError` where nothing may be read."""
+    async def read(self, every: Callable[[Resource], Awaitable[Sequence[Object]]]) -> None:
+        """Read all of it; `every` gives all objects of a resource. Raises KubeError, and `CannotRunError` where nothing may be read."""
         for resource in _READ:
             self.asked = resource.name
             try:
-                self.listed[resource.plural] = await every_object(cluster, resource)
+                self.listed[resource.plural] = await every(resource)
             except NotFound:
                 self.absent.append(resource.name)
             except Forbidden:
