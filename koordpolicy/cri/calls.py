@@ -54,7 +54,7 @@ class CallFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GrpcCall:
     """A call as it came: its request, who asks with which metadata, and the seconds that are left for it."""
 
     request: bytes
@@ -62,7 +62,7 @@ class Asked:
     seconds: float | None = None
 
 
-Handler: TypeAlias = Callable[[Asked], Awaitable[bytes]]
+Handler: TypeAlias = Callable[[GrpcCall], Awaitable[bytes]]
 """Answers one call. Raises `CallFailed`, which the caller gets as it stands."""
 
 
@@ -74,7 +74,7 @@ class Channel:
         self._channel = grpc.aio.insecure_channel(f"unix:{path}", options=_CLIENT)
         self._unary: dict[str, Any] = {}
 
-    async def call(self, method: str, asked: Asked) -> bytes:
+    async def call(self, method: str, asked: GrpcCall) -> bytes:
         """The answer to a call. Raises `CallFailed`."""
         try:
             answer: bytes = await self.begin(method, asked)
@@ -82,14 +82,14 @@ class Channel:
             raise _failed(error) from None
         return answer
 
-    def begin(self, method: str, asked: Asked) -> Any:
+    def begin(self, method: str, asked: GrpcCall) -> Any:
         """The same as it is made: what is awaited for the answer, and knows the metadata beside it."""
         made = self._unary.get(method)
         if made is None:
             made = self._unary[method] = self._channel.unary_unary(method)
         return made(asked.request, timeout=asked.seconds, metadata=_handed_on(asked.metadata))
 
-    def stream(self, method: str, requests: Any, asked: Asked) -> Any:
+    def stream(self, method: str, requests: Any, asked: GrpcCall) -> Any:
         """A call of any sort, as it is made: an iterator of answers."""
         return self._channel.stream_stream(method)(
             requests, timeout=asked.seconds, metadata=_handed_on(asked.metadata)
@@ -100,7 +100,7 @@ class Channel:
         await self._channel.close()
 
 
-class Server:
+class GrpcServer:
     """A server at a Unix socket: handlers by method, and a channel that everything else goes on to, if any."""
 
     def __init__(self, path: Path, handlers: Mapping[str, Handler], onward: Channel | None = None) -> None:
@@ -193,8 +193,8 @@ def _passing(method: str, onward: Channel) -> Callable[[Any, Any], AsyncIterator
     return answers
 
 
-def _asked(request: bytes, context: Any) -> Asked:
-    return Asked(request, tuple(context.invocation_metadata() or ()), context.time_remaining())
+def _asked(request: bytes, context: Any) -> GrpcCall:
+    return GrpcCall(request, tuple(context.invocation_metadata() or ()), context.time_remaining())
 
 
 async def _abort(context: Any, failure: CallFailed) -> None:

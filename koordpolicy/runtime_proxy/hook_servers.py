@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from koordpolicy.cri.calls import Asked, CallFailed, Channel
+from koordpolicy.cri.calls import CallFailed, Channel, GrpcCall
 from koordpolicy.cri.stages import REFUSED, HookStage
 
 LOG: Final = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class HookServers:
         for server in self._for(stage):
             try:
                 return await self._channel(server.endpoint).call(
-                    stage.method, Asked(request, seconds=self._within(seconds))
+                    stage.method, GrpcCall(request, seconds=self._within(seconds))
                 )
             except CallFailed as failure:
                 LOG.warning("%s of hook server %s: %s", stage, server.name, failure)

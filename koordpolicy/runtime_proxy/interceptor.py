@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from koordpolicy.cri.calls import Asked, CallFailed, Channel, Handler
+from koordpolicy.cri.calls import CallFailed, Channel, GrpcCall, Handler
 from koordpolicy.cri.shapes import (
     CREATE_CONTAINER,
     IDENTITY,
@@ -80,11 +80,11 @@ class Interceptor:
         )
 
     async def _list(self, what: str) -> bytes:
-        return await self._runtime.call(RUNTIME_SERVICE + what, Asked(b"", seconds=_LISTED_WITHIN))
+        return await self._runtime.call(RUNTIME_SERVICE + what, GrpcCall(b"", seconds=_LISTED_WITHIN))
 
     # --- pods -------------------------------------------------------------------------------------
 
-    async def _run_pod(self, asked: Asked) -> bytes:
+    async def _run_pod(self, asked: GrpcCall) -> bytes:
         try:
             request = Message(RUN_POD_SANDBOX, asked.request)
             config = request.message("config")
@@ -100,7 +100,7 @@ class Interceptor:
             self.records.pods[identity] = record
         return answer
 
-    async def _stop_pod(self, asked: Asked) -> bytes:
+    async def _stop_pod(self, asked: GrpcCall) -> bytes:
         identity = _identity(asked.request)
         record = self.records.pods.get(identity)
         try:
@@ -112,7 +112,7 @@ class Interceptor:
 
     # --- containers -------------------------------------------------------------------------------
 
-    async def _create(self, asked: Asked) -> bytes:
+    async def _create(self, asked: GrpcCall) -> bytes:
         try:
             request = Message(CREATE_CONTAINER, asked.request)
             pod = self.records.pods.get(request.text("pod_sandbox_id"))
@@ -132,7 +132,7 @@ class Interceptor:
             self.records.containers[identity] = record
         return answer
 
-    async def _start(self, asked: Asked) -> bytes:
+    async def _start(self, asked: GrpcCall) -> bytes:
         record = self.records.containers.get(_identity(asked.request))
         if record is not None:
             await self._ask(HookStage.PRE_START, record, asked)
@@ -142,7 +142,7 @@ class Interceptor:
             if record is not None:
                 await self._tell(HookStage.POST_START, record, asked)
 
-    async def _update(self, asked: Asked) -> bytes:
+    async def _update(self, asked: GrpcCall) -> bytes:
         try:
             request = Message(UPDATE_RESOURCES, asked.request)
             record = self.records.containers.get(request.text("container_id"))
@@ -155,7 +155,7 @@ class Interceptor:
             return await self._unread("UpdateContainerResources", asked, error)
         return await self._on("UpdateContainerResources", asked)
 
-    async def _stop(self, asked: Asked) -> bytes:
+    async def _stop(self, asked: GrpcCall) -> bytes:
         identity = _identity(asked.request)
         record = self.records.containers.get(identity)
         try:
@@ -165,14 +165,14 @@ class Interceptor:
                 await self._tell(HookStage.POST_STOP, record, asked)
                 self.records.containers.pop(identity, None)
 
-    async def _remove(self, asked: Asked) -> bytes:
+    async def _remove(self, asked: GrpcCall) -> bytes:
         answer = await self._on("RemoveContainer", asked)
         self.records.containers.pop(_identity(asked.request), None)
         return answer
 
     # --- hooks ------------------------------------------------------------------------------------
 
-    async def _ask(self, stage: HookStage, record: PodRecord | ContainerRecord, asked: Asked) -> bool:
+    async def _ask(self, stage: HookStage, record: PodRecord | ContainerRecord, asked: GrpcCall) -> bool:
         """Ask a hook before a call, and take its answer over; whether there was one. Raises `CallFailed` where it has to be heeded."""
         pod = record if isinstance(record, PodRecord) else record.pod
         if self._skips(pod.labels):
@@ -193,7 +193,7 @@ class Interceptor:
             return False
         return True
 
-    async def _tell(self, stage: HookStage, record: PodRecord | ContainerRecord, asked: Asked) -> None:
+    async def _tell(self, stage: HookStage, record: PodRecord | ContainerRecord, asked: GrpcCall) -> None:
         """Ask a hook afterwards: nothing follows from what it says, or that it says nothing."""
         pod = record if isinstance(record, PodRecord) else record.pod
         if self._skips(pod.labels):
@@ -203,10 +203,10 @@ class Interceptor:
         except HookRefused as refusal:
             LOG.warning("%s: %s", stage, refusal)
 
-    async def _on(self, call: str, asked: Asked) -> bytes:
+    async def _on(self, call: str, asked: GrpcCall) -> bytes:
         return await self._runtime.call(RUNTIME_SERVICE + call, asked)
 
-    async def _unread(self, call: str, asked: Asked, error: WireError) -> bytes:
+    async def _unread(self, call: str, asked: GrpcCall, error: WireError) -> bytes:
         """What is no message to us is the runtime's to refuse."""
         LOG.warning("%s is handed on without hooks, as it is no message: %s", call, error)
         return await self._on(call, asked)
@@ -231,8 +231,8 @@ def _container_record(config: Message, pod: PodRecord) -> ContainerRecord:
     return ContainerRecord(pod, made, has)
 
 
-def _with(asked: Asked, request: Message) -> Asked:
-    return Asked(request.encoded(), asked.metadata, asked.seconds)
+def _with(asked: GrpcCall, request: Message) -> GrpcCall:
+    return GrpcCall(request.encoded(), asked.metadata, asked.seconds)
 
 
 def _identity(data: bytes) -> str:

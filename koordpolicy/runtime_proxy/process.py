@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from koordpolicy.cri.calls import Asked, CallFailed, Channel, Server
+from koordpolicy.cri.calls import CallFailed, Channel, GrpcCall, GrpcServer
 from koordpolicy.runtime.process import CannotStart, Process
 from koordpolicy.runtime_proxy.hook_servers import HookServers
 from koordpolicy.runtime_proxy.interceptor import RUNTIME_SERVICE, Interceptor
@@ -47,7 +47,7 @@ async def run_proxy(process: Process, settings: ProxySettings) -> None:
         raise CannotStart(f"--hooks {settings.hooks}: {error.strerror}") from None
     runtime, servers = Channel(settings.runtime), HookServers(settings.hooks, settings.hook_timeout)
     interceptor = Interceptor(runtime, servers, skips)
-    server = Server(settings.listen, interceptor.handlers(), runtime)
+    server = GrpcServer(settings.listen, interceptor.handlers(), runtime)
     try:
         if not await process.before_stop(_runtime_is_there(runtime)):
             return
@@ -71,7 +71,7 @@ async def _runtime_is_there(runtime: Channel) -> None:
     told = False
     while True:
         try:
-            await runtime.call(RUNTIME_SERVICE + "Version", Asked(b"", seconds=_VERSION_WITHIN))
+            await runtime.call(RUNTIME_SERVICE + "Version", GrpcCall(b"", seconds=_VERSION_WITHIN))
             return
         except CallFailed as failure:
             if failure.code == "UNIMPLEMENTED":

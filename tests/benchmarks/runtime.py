@@ -19,7 +19,7 @@ from typing import Final
 from koordpolicy.agent.hooks.nri import NriPlugin
 from koordpolicy.agent.hooks.places import HookPlaces
 from koordpolicy.agent.hooks.server import HookServing
-from koordpolicy.cri.calls import Asked, Channel, Server
+from koordpolicy.cri.calls import Channel, GrpcCall, GrpcServer
 from koordpolicy.cri.nri_shapes import OF_CONTAINER
 from koordpolicy.cri.ttrpc import Trunk
 from koordpolicy.cri.wire import Message
@@ -81,7 +81,7 @@ async def _measure(folder: Path) -> list[Row]:
             await _until_it_answers(way)
         while not (folder / "hooks" / "koordlet.json").exists():  # noqa: ASYNC110  # a file wakes nobody
             await asyncio.sleep(0.05)
-        sandbox = Asked(pod_request(**_LABEL), seconds=10)
+        sandbox = GrpcCall(pod_request(**_LABEL), seconds=10)
         for way in ways.values():
             await way.call(f"{RUNTIME_SERVICE}RunPodSandbox", sandbox)
         calls = {
@@ -92,7 +92,7 @@ async def _measure(folder: Path) -> list[Row]:
         for _ in range(TURNS):
             for called, (method, request) in calls.items():
                 for name, way in ways.items():
-                    asked = Asked(request, seconds=10)
+                    asked = GrpcCall(request, seconds=10)
                     found = await _paced(partial(way.call, RUNTIME_SERVICE + method, asked))
                     spent.setdefault((called, name), []).extend(found)
         rows = [_row(called, name, found, spent[called, "bare"]) for (called, name), found in spent.items()]
@@ -154,7 +154,7 @@ async def _until_it_answers(way: Channel) -> None:
     async with asyncio.timeout(_READY):
         while True:
             try:
-                await way.call(f"{RUNTIME_SERVICE}Version", Asked(b"", seconds=1))
+                await way.call(f"{RUNTIME_SERVICE}Version", GrpcCall(b"", seconds=1))
                 return
             except Exception:  # noqa: BLE001  # it is not there yet, however that shows
                 await asyncio.sleep(0.1)
@@ -191,13 +191,13 @@ async def _runtime(path: Path) -> None:
         "ListPodSandbox": b"", "ListContainers": b"",
     }  # fmt: skip
 
-    def answering(answer: bytes) -> Callable[[Asked], Awaitable[bytes]]:
-        async def handle(_: Asked) -> bytes:
+    def answering(answer: bytes) -> Callable[[GrpcCall], Awaitable[bytes]]:
+        async def handle(_: GrpcCall) -> bytes:
             return answer
 
         return handle
 
-    server = Server(path, {RUNTIME_SERVICE + name: answering(one) for name, one in answers.items()})
+    server = GrpcServer(path, {RUNTIME_SERVICE + name: answering(one) for name, one in answers.items()})
     await server.start()
     await asyncio.Event().wait()
 

@@ -10,7 +10,7 @@ from koordpolicy.agent.hooks.places import HookPlaces
 from koordpolicy.agent.hooks.proxied import answer
 from koordpolicy.agent.hooks.scenes import HookScenes, NodeUnknown
 from koordpolicy.agent.hooks.starting import HookFailed
-from koordpolicy.cri.calls import Asked, CallFailed, Handler, Server
+from koordpolicy.cri.calls import CallFailed, GrpcCall, GrpcServer, Handler
 from koordpolicy.cri.stages import REFUSED, HookStage
 from koordpolicy.cri.wire import WireError
 from koordpolicy.files import replace_file
@@ -35,7 +35,7 @@ class HookServing:
 
     async def run(self) -> None:
         """Serve until cancelled. Raises OSError where it cannot listen."""
-        server = Server(self._places.socket, self._handlers())
+        server = GrpcServer(self._places.socket, self._handlers())
         await server.start()
         LOG.info("hooks are answered at %s", self._places.socket)
         try:
@@ -74,7 +74,7 @@ class HookServing:
         return {stage.method: self._handler(stage) for stage in HookStage}
 
     def _handler(self, stage: HookStage) -> Handler:
-        async def handle(asked: Asked) -> bytes:
+        async def handle(asked: GrpcCall) -> bytes:
             try:
                 made, notes = answer(self._scenes.scene(), self._scenes.pod, stage, asked.request)
             except NodeUnknown as away:

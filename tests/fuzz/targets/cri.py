@@ -17,7 +17,7 @@ from koordpolicy.agent.hooks.proxied import answer
 from koordpolicy.agent.hooks.scenes import HookScenes
 from koordpolicy.agent.hooks.starting import HookFailed, HookScene
 from koordpolicy.algorithms.cpu_pools import CPUPools
-from koordpolicy.cri.calls import Asked, Channel
+from koordpolicy.cri.calls import Channel, GrpcCall
 from koordpolicy.cri.nri_shapes import OF_CONTAINER
 from koordpolicy.cri.shapes import (
     CONTAINER_HOOK_ANSWER,
@@ -56,7 +56,7 @@ class _Runtime(Channel):
     def __init__(self) -> None:
         self.arrived = b""
 
-    async def call(self, method: str, asked: Asked) -> bytes:
+    async def call(self, method: str, asked: GrpcCall) -> bytes:
         self.arrived = asked.request
         return _identity("known")
 
@@ -164,9 +164,9 @@ async def _proxied(request: bytes, said: bytes) -> None:
         proxy = Interceptor(runtime, _Hooks(hooks), lambda labels: False)
         handlers = proxy.handlers()
         for first in ("RunPodSandbox", "CreateContainer"):  # so that there is something to know
-            await handlers[RUNTIME_SERVICE + first](Asked(_filled(_SHAPES[first]).encoded()))
+            await handlers[RUNTIME_SERVICE + first](GrpcCall(_filled(_SHAPES[first]).encoded()))
         for call in _CALLS:
-            await handlers[RUNTIME_SERVICE + call](Asked(request))
+            await handlers[RUNTIME_SERVICE + call](GrpcCall(request))
             if (hooks is None or call not in _SHAPES) and runtime.arrived != request:
                 raise Defect(f"{call} without a hook's say arrived otherwise than it was")
             if call in _SHAPES and _unknown(_SHAPES[call], runtime.arrived) != _unknown(

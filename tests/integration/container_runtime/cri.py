@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from koordpolicy.cri.calls import Asked, CallFailed, Channel
+from koordpolicy.cri.calls import CallFailed, Channel, GrpcCall
 from koordpolicy.cri.shapes import CREATE_CONTAINER, IDENTITY, RUN_POD_SANDBOX, UPDATE_RESOURCES
 from koordpolicy.cri.wire import Field, Form, Message, Shape
 from koordpolicy.runtime_proxy.interceptor import RUNTIME_SERVICE
@@ -52,7 +52,7 @@ class Kubelet:
         async def ask() -> bytes:
             if self.channel is None:
                 self.channel = Channel(self.socket)
-            return await self.channel.call(RUNTIME_SERVICE + name, Asked(request, seconds=seconds))
+            return await self.channel.call(RUNTIME_SERVICE + name, GrpcCall(request, seconds=seconds))
 
         return self.loop.run_until_complete(ask())
 

@@ -23,7 +23,7 @@ from koordpolicy.agent.hooks.starting import (
     pod_changes,
 )
 from koordpolicy.algorithms.cpu_pools import CPUPools
-from koordpolicy.cri.calls import Asked, CallFailed, Channel
+from koordpolicy.cri.calls import CallFailed, Channel, GrpcCall
 from koordpolicy.cri.shapes import (
     CONTAINER_HOOK_ANSWER,
     CONTAINER_HOOK_REQUEST,
@@ -239,7 +239,7 @@ def test_the_agent_answers_and_announces_itself(tmp_path: Path) -> None:
                 while not places.socket.exists():  # noqa: ASYNC110  # a file wakes nobody
                     await asyncio.sleep(0.01)
                 with pytest.raises(CallFailed, match="does not know its node"):
-                    await client.call(method, Asked(question(), seconds=10))
+                    await client.call(method, GrpcCall(question(), seconds=10))
                 assert not (places.directory / "koordlet.json").exists()
                 scenes.given = scene()
                 serving.announce()
@@ -247,11 +247,11 @@ def test_the_agent_answers_and_announces_itself(tmp_path: Path) -> None:
                 assert told["remote-endpoint"] == "/var/run/agent.sock"
                 assert told["failure-policy"] == "Ignore"
                 made = Message(
-                    CONTAINER_HOOK_ANSWER, await client.call(method, Asked(question(), seconds=10))
+                    CONTAINER_HOOK_ANSWER, await client.call(method, GrpcCall(question(), seconds=10))
                 )
                 assert made.message("container_resources").integer("cpu_quota") == 150_000
                 with pytest.raises(CallFailed, match="INVALID_ARGUMENT"):
-                    await client.call(method, Asked(b"\xff", seconds=10))
+                    await client.call(method, GrpcCall(b"\xff", seconds=10))
                 scenes.given = scene(document("RuntimeHooks", "ours", {"failurePolicy": "Fail"}))
                 serving.announce()
                 told = json.loads((places.directory / "koordlet.json").read_bytes())

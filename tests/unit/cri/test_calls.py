@@ -9,7 +9,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from koordpolicy.cri.calls import Asked, Channel, Server
+from koordpolicy.cri.calls import Channel, GrpcCall, GrpcServer
 
 EVENTS = "/runtime.v1.RuntimeService/GetContainerEvents"
 
@@ -44,7 +44,7 @@ def story(folder: Path, work: Callable[[Channel, Streaming], Awaitable[None]]) -
         backend.add_insecure_port(f"unix:{folder}/backend.sock")
         await backend.start()
         onward = Channel(folder / "backend.sock")
-        between = Server(folder / "between.sock", {}, onward)
+        between = GrpcServer(folder / "between.sock", {}, onward)
         await between.start()
         client = Channel(folder / "between.sock")
         async with asyncio.timeout(20):
@@ -64,7 +64,7 @@ async def several(*messages: bytes) -> AsyncIterator[bytes]:
 
 def test_streams_pass_in_both_directions(tmp_path: Path) -> None:
     async def work(client: Channel, _: Streaming) -> None:
-        call = client.stream(EVENTS, several(b"a", b"b"), Asked(b"", seconds=10))
+        call = client.stream(EVENTS, several(b"a", b"b"), GrpcCall(b"", seconds=10))
         assert [one async for one in call] == [b"a1", b"a2", b"b1", b"b2"]
         assert ("first", "1") in tuple(await call.initial_metadata())
 
@@ -73,7 +73,7 @@ def test_streams_pass_in_both_directions(tmp_path: Path) -> None:
 
 def test_an_error_amid_a_stream_passes(tmp_path: Path) -> None:
     async def work(client: Channel, _: Streaming) -> None:
-        call = client.stream(EVENTS, several(b"a", b"fail"), Asked(b"", seconds=10))
+        call = client.stream(EVENTS, several(b"a", b"fail"), GrpcCall(b"", seconds=10))
         heard: list[bytes] = []
 
         async def hear() -> None:
@@ -91,7 +91,7 @@ def test_an_error_amid_a_stream_passes(tmp_path: Path) -> None:
 
 def test_a_client_that_goes_ends_the_call_behind(tmp_path: Path) -> None:
     async def work(client: Channel, handler: Streaming) -> None:
-        call = client.stream(EVENTS, several(b"wait"), Asked(b"", seconds=10))
+        call = client.stream(EVENTS, several(b"wait"), GrpcCall(b"", seconds=10))
         async for _ in call:
             break
         call.cancel()

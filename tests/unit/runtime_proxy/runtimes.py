@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from koordpolicy.cri.calls import Asked, CallFailed, Channel, Handler, Server
+from koordpolicy.cri.calls import CallFailed, Channel, GrpcCall, GrpcServer, Handler
 from koordpolicy.cri.shapes import IDENTITY, POD_LIST
 from koordpolicy.cri.stages import HookStage
 from koordpolicy.cri.wire import Message
@@ -28,7 +28,7 @@ class Noting:
     answers: dict[str, bytes | CallFailed] = field(default_factory=dict)
 
     def handler(self, name: str) -> Handler:
-        async def handle(asked: Asked) -> bytes:
+        async def handle(asked: GrpcCall) -> bytes:
             self.heard.append((name, asked.request))
             self.metadata.append(tuple(asked.metadata))
             found = self.answers.get(name, b"")
@@ -55,7 +55,7 @@ class Place:
     interceptor: Interceptor
 
     async def call(self, name: str, request: bytes = b"", seconds: float = 10) -> bytes:
-        return await self.kubelet.call(RUNTIME_SERVICE + name, Asked(request, seconds=seconds))
+        return await self.kubelet.call(RUNTIME_SERVICE + name, GrpcCall(request, seconds=seconds))
 
     def announce(self, name: str, stages: list[HookStage], policy: str = "", at: str = "") -> None:
         announcement = {
@@ -69,7 +69,7 @@ class Place:
     async def hook_server(self, name: str) -> AsyncIterator[Noting]:
         noting = Noting()
         handlers = {stage.method: noting.handler(stage) for stage in HookStage}
-        server = Server(self.folder / f"{name}.sock", handlers)
+        server = GrpcServer(self.folder / f"{name}.sock", handlers)
         await server.start()
         try:
             yield noting
@@ -92,13 +92,13 @@ async def proxied(
         **noting.answers,
     }
     (folder / "hooks").mkdir(exist_ok=True)
-    backend = Server(
+    backend = GrpcServer(
         folder / "runtime.sock", {RUNTIME_SERVICE + name: noting.handler(name) for name in CALLS}
     )
     await backend.start()
     onward, servers = Channel(folder / "runtime.sock"), HookServers(folder / "hooks", hook_seconds)
     interceptor = Interceptor(onward, servers, skips)
-    proxy = Server(folder / "proxy.sock", interceptor.handlers(), onward)
+    proxy = GrpcServer(folder / "proxy.sock", interceptor.handlers(), onward)
     await interceptor.take_over()
     await proxy.start()
     noting.heard.clear()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from koordpolicy.cri.calls import Asked, CallFailed, Channel, Server
+from koordpolicy.cri.calls import CallFailed, Channel, GrpcCall, GrpcServer
 from koordpolicy.cri.shapes import (
     CONTAINER_HOOK_ANSWER,
     CONTAINER_HOOK_REQUEST,
@@ -121,7 +121,7 @@ def test_errors_and_metadata_pass_as_they_are(tmp_path: Path) -> None:
         for name, code in (("Status", "NOT_FOUND"), ("StopContainer", "ABORTED")):
             with pytest.raises(CallFailed) as failed:
                 await place.kubelet.call(
-                    f"/runtime.v1.RuntimeService/{name}", Asked(b"", (("trace-id", "7"),), 10)
+                    f"/runtime.v1.RuntimeService/{name}", GrpcCall(b"", (("trace-id", "7"),), 10)
                 )
             assert failed.value.code == code
             assert details in failed.value.trailing
@@ -138,11 +138,11 @@ def test_calls_of_any_sort_pass(tmp_path: Path) -> None:
         place.runtime.answers["Version"] = b"\x0a\x01v"
         # A channel may be a server's onward one, so that two proxies stand one behind the other.
         second, client = (
-            Server(tmp_path / "second.sock", {}, place.kubelet),
+            GrpcServer(tmp_path / "second.sock", {}, place.kubelet),
             Channel(tmp_path / "second.sock"),
         )
         await second.start()
-        call = client.stream("/runtime.v1.RuntimeService/Version", _one(b""), Asked(b"", seconds=10))
+        call = client.stream("/runtime.v1.RuntimeService/Version", _one(b""), GrpcCall(b"", seconds=10))
         assert [answer async for answer in call] == [b"\x0a\x01v"]
         await client.close()
         await second.stop()
@@ -228,12 +228,12 @@ def test_while_a_hook_server_is_away_its_failure_policy_holds(
         server = None
         if away != "no socket":
 
-            async def handle(_: Asked) -> bytes:
+            async def handle(_: GrpcCall) -> bytes:
                 if away == "too slow":
                     await asyncio.sleep(5)
                 raise CallFailed("INTERNAL", "does not know")
 
-            server = Server(
+            server = GrpcServer(
                 tmp_path / "koordlet.sock",
                 {one.method: handle for one in (HookStage.PRE_RUN_POD, HookStage.POST_STOP_POD)},
             )
