@@ -9,6 +9,7 @@ from koordpolicy.descheduler.round import RoundReport, report_data, report_text
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.runtime.component import Settings
 from koordpolicy.runtime.process import Process
+from koordpolicy.scheduler.relocation import SchedulerRelocations
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -20,7 +21,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         else:
             terminal.print("\n".join(report_text(report)))
 
-    how = DeschedulerSettings(arguments.profile, arguments.dry_run, show if arguments.once else None)
+    how = DeschedulerSettings(
+        SchedulerRelocations, arguments.profile, arguments.dry_run, show if arguments.once else None
+    )
 
     async def main(process: Process, settings: Settings) -> None:
         await run_descheduler(process, settings, how)

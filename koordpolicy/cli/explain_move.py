@@ -14,6 +14,7 @@ from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.cluster.event_handlers import replay
 from koordpolicy.cluster.objects import ClusterObjects
+from koordpolicy.cluster.relocation import Relocations
 from koordpolicy.descheduler.evictor import within_budgets
 from koordpolicy.descheduler.migration.rules import MigrationRules
 from koordpolicy.descheduler.moves import Move
@@ -25,6 +26,7 @@ from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.pod import PodKey
+from koordpolicy.scheduler.relocation import SchedulerRelocations
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,10 @@ def explain_move(arguments: argparse.Namespace, terminal: Terminal) -> int:
     objects = ClusterObjects()
     for resource, obj, why in replay(objects_by_key(cluster), objects, WATCHED):
         terminal.say(f"{resource} {obj['metadata']['name']} is unreadable: {why.reason}")
-    answers = [*answers_on(policies.graph, objects, pod.key, cluster.taken)]
+    relocations = SchedulerRelocations(policies.graph, lambda: cluster.taken)
+    for _ in replay(objects_by_key(cluster), relocations, WATCHED):
+        pass  # what cannot be read has been told
+    answers = [*answers_on(policies.graph, objects, pod.key, cluster.taken, relocations)]
     goes = where_it_goes(policies, cluster, pod, 0, terminal)
     if arguments.output == "json":
         terminal.print(json_text(_plain(goes, answers), indent=2))
@@ -60,7 +65,9 @@ def explain_move(arguments: argparse.Namespace, terminal: Terminal) -> int:
     return OK
 
 
-def answers_on(graph: RuleGraph, objects: ClusterObjects, key: PodKey, now: int) -> Iterator[ProfileAnswer]:
+def answers_on(
+    graph: RuleGraph, objects: ClusterObjects, key: PodKey, now: int, relocations: Relocations | None = None
+) -> Iterator[ProfileAnswer]:
     """What each profile says of a pod, as if nodes were too full for long enough."""
     snapshot = finished(snapshot_of(objects, graph.catalogue, now))
     found = _seen(snapshot, key)
@@ -82,6 +89,7 @@ def answers_on(graph: RuleGraph, objects: ClusterObjects, key: PodKey, now: int)
                 graph.catalogue,
                 Memories(impatient=True),
                 lambda going, pod: within_budgets(objects, going, pod),
+                relocations,
             )
         )
         move = next((one for one in report.moves if one.pod.key == key), None)
@@ -108,6 +116,10 @@ def _reasons(
         yield Stays("nodes", "the profile does not look at its node")
         return
     yield from rules.all_that_stays(pod.facts, node.facts, now)
+    kept = report.kept.get(pod.pod.key)
+    if kept is not None:
+        yield kept
+        return
     budget = within_budgets(objects, [], pod)
     if budget is not None:
         yield budget

@@ -349,6 +349,11 @@ class ClusterCache:
         """The metrics of all nodes."""
         return (entry.metric for entry in self._nodes.values() if entry.metric is not None)
 
+    def metric(self, node: str) -> NodeMetric | None:
+        """The report of a node."""
+        entry = self._nodes.get(node)
+        return None if entry is None else entry.metric
+
     def set_node(self, node: Node) -> None:
         """A node is new or has changed."""
         assert self._kept is None, _NOT_IN_A_TRIAL

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from koordpolicy.algorithms.work import Work
 from koordpolicy.cluster.binding_seen import bound_view
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView
@@ -361,6 +362,17 @@ class EventHandlers:
                 if handler.resource in wanted
             }
         )
+
+    def repeat(self, listener: ClusterListener) -> Work[None]:
+        """Let another listener know all that was heard; what is heard meanwhile has to reach it, too."""
+        for handler in EVENT_HANDLERS:
+            mirror = self.mirrors.get(handler.resource)
+            if mirror is None:
+                continue
+            for key, obj in tuple(mirror.objects.items()):
+                yield
+                if mirror.objects.get(key) is obj:
+                    handle(handler, listener, obj)  # what cannot be read has been noted
 
     def _mirror(self, handler: EventHandler) -> Mirror:
         def without_name(obj: Object, why: Unreadable) -> None:

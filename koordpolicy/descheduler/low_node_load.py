@@ -27,7 +27,7 @@ from koordpolicy.algorithms.descheduling.relief_round import (
 )
 from koordpolicy.algorithms.work import Work
 from koordpolicy.descheduler.moves import Moves
-from koordpolicy.descheduler.rules import LoadRules, NodeLoadRules, StrategyRules
+from koordpolicy.descheduler.rules import LoadRules, NodeLoadRules, Stays, StrategyRules
 from koordpolicy.descheduler.snapshot import SeenNode, SeenPod
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.reading import Amounts
@@ -328,8 +328,12 @@ class _Balancing:
 
     def goes(self, pod: LoadedPod, row: int, target: int | None, *, prod: bool) -> bool:
         """See `Reliever`."""
-        to = None if target is None else self.pool.nodes[target]
-        self.moves.add(pod.seen, self.pool.nodes[row], self.rules, self._reason(row, prod=prod), to)
+        node = self.pool.nodes[row]
+        there = self.moves.relocation(pod.seen, node, self.rules)
+        if isinstance(there, Stays):
+            return False
+        fits = "" if target is None else self._name(target)
+        self.moves.add(pod.seen, node, self.rules, self._reason(row, prod=prod), there or fits)
         return True
 
     def relieved(self, row: int, *, prod: bool) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from koordpolicy.algorithms.descheduling.eviction_limiter import EvictionLimiter
+from koordpolicy.cluster.relocation import Relocation, Relocations
 from koordpolicy.descheduler.rules import ProfileRules, Stays, StrategyRules
 from koordpolicy.descheduler.snapshot import SeenNode, SeenPod
 from koordpolicy.model.pod import Pod, PodKey
@@ -11,7 +12,8 @@ from koordpolicy.model.pod import Pod, PodKey
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A pod that is to leave its node. `target`: a node that has room for it, empty where that was not asked.
+    """A pod that is to leave its node. `target`: where the scheduler would put it, or, where that was not asked, a node that has room
+    for it; empty where neither was.
 
     `dry`: it is only said.
     """
@@ -35,7 +37,10 @@ class Moves:
     rules: ProfileRules
     now: int
     allowed: Allowed
+    relocations: Relocations | None = None
     found: list[Move] = field(default_factory=list)
+    kept: dict[PodKey, Stays] = field(default_factory=dict)
+    """The pods that a strategy would have go, and of which the scheduler says that they would end no better."""
     _going: set[PodKey] = field(default_factory=set)
     _stays: dict[PodKey, Stays | None] = field(default_factory=dict)
     _limiter: EvictionLimiter = field(init=False)
@@ -58,13 +63,38 @@ class Moves:
             return Stays(f"limits.{limit}", "enough pods go in this round")
         return self.allowed([one.pod for one in self.found], pod)
 
+    def relocation(self, pod: SeenPod, node: SeenNode, strategy: StrategyRules) -> str | Stays:
+        """Where the scheduler would put a pod, empty where it is not asked; or why that is no better than where it is."""
+        least = None if self.relocations is None else strategy.better_by(pod.facts, node.facts, self.now)
+        if self.relocations is None or least is None:
+            return ""
+        found = self.relocations.of(pod.pod)
+        why = _no_better(found, node.name, least)
+        if not why:
+            return found.node
+        stays = self.kept[pod.pod.key] = Stays(f"strategies[{strategy.name}].relocating", why)
+        return stays
+
     def add(
-        self, pod: SeenPod, node: SeenNode, strategy: StrategyRules, reason: str, target: SeenNode | None
+        self, pod: SeenPod, node: SeenNode, strategy: StrategyRules, reason: str, target: str = ""
     ) -> None:
         """The pod goes."""
         self._going.add(pod.pod.key)
+        self.kept.pop(pod.pod.key, None)
         self._limiter.charge(node.name, pod.pod.namespace)
+        if self.relocations is not None and target:
+            self.relocations.goes(pod.pod, target)
         dry = self.rules.dry_run or strategy.dry_run
-        self.found.append(
-            Move(pod.pod, node.name, strategy.name, reason, "" if target is None else target.name, dry)
-        )
+        self.found.append(Move(pod.pod, node.name, strategy.name, reason, target, dry))
+
+
+def _no_better(found: Relocation, own: str, least: float) -> str:
+    """Why a pod would end no better; empty where it would."""
+    if not found.node:
+        return f"the scheduler would find no node for it: {found.why}"
+    if found.node == own:
+        return "the scheduler would put it on its node again"
+    if found.gain is not None and not found.gain > least:
+        more = f", and has to by more than {least:g}" if least else ""
+        return f"the scheduler would put it on {found.node}, which counts for {found.gain:g} more than its node{more}"
+    return ""

@@ -4,11 +4,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from koordpolicy.algorithms.records import PodRecords
-from koordpolicy.cluster.event_handlers import EventHandlers
+from koordpolicy.cluster.event_handlers import EVERY_RESOURCE, ClusterListener, EventHandlers
+from koordpolicy.cluster.listeners import Listeners
 from koordpolicy.cluster.objects import ClusterObjects
+from koordpolicy.cluster.relocation import Relocations
 from koordpolicy.cluster.watch import ClusterWatch
 from koordpolicy.descheduler.evictor import EvictionResult, Evictor
 from koordpolicy.descheduler.migration.controller import MigrationController
@@ -28,34 +30,38 @@ LOG: Final = logging.getLogger(__name__)
 
 NAME: Final = "descheduler"
 LEASE: Final = "koordpolicy-descheduler"
-WATCHED: Final = frozenset(
-    {
-        resources.NODES,
-        resources.PODS,
-        resources.NODE_METRICS,
-        resources.POD_DISRUPTION_BUDGETS,
-    }
-)
+WATCHED: Final = EVERY_RESOURCE
+"""Whether a pod ends better elsewhere depends on all that a scheduler hears of."""
 _LEAST: Final = 1.0
 """Seconds between two rounds of a profile at least, whatever policy says."""
 _LOOK: Final = 5.0
 """Seconds after which policy is asked again for intervals, where no round is due."""
 
 
+class FollowingRelocations(Relocations, ClusterListener, Protocol):
+    """`Relocations` that hear of the cluster."""
+
+    def follow(self, graph: RuleGraph) -> bool:
+        """Answer by another revision; whether that can be done without hearing of the cluster anew."""
+
+
+Relocating = Callable[[RuleGraph, Callable[[], int]], FollowingRelocations]
+"""Makes them for a revision and a clock in nanoseconds since 1970."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeschedulerSettings:
     """How the descheduler runs: by one `profile` alone, or by all (empty); `dry_run`: it lets nobody go, and says who would;
-    `once`: told what one round of each profile found, it ends.
+    `once`: told what one round of each profile found, it ends. `relocating` makes what is asked whether pods end better elsewhere.
     """
 
+    relocating: Relocating
     profile: str = ""
     dry_run: bool = False
     once: Callable[[RoundReport], None] | None = None
 
 
-async def run_descheduler(
-    process: Process, settings: Settings, how: DeschedulerSettings = DeschedulerSettings()
-) -> None:
+async def run_descheduler(process: Process, settings: Settings, how: DeschedulerSettings) -> None:
     """Run until the process is told to stop, or one round is over. Raises `CannotStart`."""
     process.readiness.wait_for("cluster", "the cluster's objects have not been read yet")
     async with running_component(process, settings) as component:
@@ -75,8 +81,10 @@ class Descheduler:
         self._how = how
         self.objects = ClusterObjects()
         self._migrations = MigrationController(component, self.objects)
-        handlers = EventHandlers(
-            self.objects,
+        self._listeners = Listeners(self.objects)
+        self._relocations: FollowingRelocations | None = None
+        handlers = self._handlers = EventHandlers(
+            self._listeners,
             unreadable=component.unreadable,
             wanted=WATCHED,
             after=self._migrations.pods.changed,
@@ -172,9 +180,10 @@ class Descheduler:
             component.troubles.add(target, graph.digest, str(error), example=f"profile {name}")
             metrics.add("koordpolicy_descheduler_rounds_total", profile=name, result="failed")
             return None
+        relocations = await self._asked(rules, graph)
         snapshot = await in_slices(snapshot_of(self.objects, graph.catalogue, now_ns(), self._records))
         report = await in_slices(
-            run_round(rules, snapshot, graph.catalogue, self._memories, self._evictor.allowed)
+            run_round(rules, snapshot, graph.catalogue, self._memories, self._evictor.allowed, relocations)
         )
         component.counts.add(target, revision)
         metrics.observe("koordpolicy_descheduler_round_seconds", monotonic() - began)
@@ -186,9 +195,23 @@ class Descheduler:
             "nodes": report.nodes,
             "pods": report.pods,
             "idle": report.idle,
+            "endNoBetter": len(report.kept),
             **{str(one): results.count(one) for one in EvictionResult if one in results},
         }
         return report
+
+    async def _asked(self, rules: ProfileRules, graph: RuleGraph) -> Relocations | None:
+        """Who is asked whether pods end better elsewhere; None where policy does not want to know. What that takes is had from the
+        first round on that needs it.
+        """
+        if not any(one.may_ask_scheduler for one in rules.strategies):
+            return None
+        found = self._relocations
+        if found is None or not found.follow(graph):
+            self._relocations = found = self._how.relocating(graph, now_ns)
+            self._listeners.listeners = (self.objects, found)
+            await in_slices(self._handlers.repeat(found))
+        return found
 
     def _told(self, move: Move, result: EvictionResult, said: str) -> None:
         pod = "/".join(move.pod.key)

@@ -1,17 +1,23 @@
 """One round of a profile: all its strategies on one snapshot, and what came of it."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.descheduling.overuse import LoadGroup
 from koordpolicy.algorithms.work import Work
+from koordpolicy.cluster.relocation import Relocations
 from koordpolicy.descheduler.by_rules import release
 from koordpolicy.descheduler.low_node_load import LoadMemory, PoolReport, balance
 from koordpolicy.descheduler.moves import Allowed, Move, Moves
-from koordpolicy.descheduler.rules import ProfileRules
-from koordpolicy.descheduler.snapshot import ClusterSnapshot
+from koordpolicy.descheduler.rules import ProfileRules, Stays
+from koordpolicy.descheduler.snapshot import ClusterSnapshot, SeenNode
+from koordpolicy.model.pod import PodKey
+
+_SHOWN: Final = 5
+"""Reasons that are told of why pods stay, the most frequent first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +30,8 @@ class RoundReport:
     moves: Sequence[Move] = ()
     pools: Mapping[str, Sequence[PoolReport]] = field(default_factory=dict)
     idle: str = ""
+    kept: Mapping[PodKey, Stays] = field(default_factory=dict)
+    """The pods that strategies would have go, and that would end no better, with what the scheduler says of each."""
 
 
 @dataclass(slots=True)
@@ -42,9 +50,14 @@ class Memories:
 
 
 def run_round(
-    rules: ProfileRules, snapshot: ClusterSnapshot, catalogue: Catalogue, memories: Memories, allowed: Allowed
+    rules: ProfileRules,
+    snapshot: ClusterSnapshot,
+    catalogue: Catalogue,
+    memories: Memories,
+    allowed: Allowed,
+    relocations: Relocations | None = None,
 ) -> Work[RoundReport]:
-    """Ask all strategies of a profile, one after the other."""
+    """Ask all strategies of a profile, one after the other; and `relocations`, whether pods would end better elsewhere."""
     now = snapshot.now
     nodes = []
     for node in snapshot.nodes:
@@ -57,18 +70,32 @@ def run_round(
     if len(nodes) < rules.least_nodes:
         idle = f"{len(nodes)} of the nodes are ready, and {rules.least_nodes} are needed for anything to move"
         return RoundReport(rules.name, len(nodes), pods, idle=idle)
-    moves = Moves(rules, now, allowed)
+    moves = Moves(rules, now, allowed, relocations)
+    if relocations is None:
+        pools = yield from _ask_strategies(rules, nodes, moves, catalogue, memories)
+    else:
+        relocations.begin()
+        try:
+            pools = yield from _ask_strategies(rules, nodes, moves, catalogue, memories)
+        finally:
+            relocations.end()
+    return RoundReport(rules.name, len(nodes), pods, moves.found, pools, kept=moves.kept)
+
+
+def _ask_strategies(
+    rules: ProfileRules, nodes: Sequence[SeenNode], moves: Moves, catalogue: Catalogue, memories: Memories
+) -> Work[dict[str, Sequence[PoolReport]]]:
     pools: dict[str, Sequence[PoolReport]] = {}
     for strategy in rules.strategies:
         if not strategy.enabled:
             continue
-        looked_at = [node for node in nodes if strategy.looks_at(node.facts, now)]
+        looked_at = [node for node in nodes if strategy.looks_at(node.facts, moves.now)]
         if strategy.load is None:
             yield from release(looked_at, strategy, moves, catalogue)
         elif looked_at:
             memory = memories.of(rules.name, strategy.name)
             pools[strategy.name] = yield from balance(looked_at, strategy, moves, memory, rules.interval)
-    return RoundReport(rules.name, len(nodes), pods, moves.found, pools)
+    return pools
 
 
 def report_text(report: RoundReport) -> Iterator[str]:
@@ -87,6 +114,10 @@ def report_text(report: RoundReport) -> Iterator[str]:
         to = f" → {move.target}" if move.target else ""
         dry = " (dry run)" if move.dry else ""
         yield f"  {'/'.join(move.pod.key)}: {move.node}{to} by {move.strategy}{dry}: {move.reason}"
+    for why, count in Counter(stays.reason.partition(":")[0] for stays in report.kept.values()).most_common(
+        _SHOWN
+    ):
+        yield f"  {count} stay: {why}"
     yield f"  {len(report.moves)} pods to move"
 
 
@@ -121,6 +152,10 @@ def report_data(report: RoundReport) -> dict[str, Any]:
                 "dryRun": move.dry,
             }
             for move in report.moves
+        ],
+        "stay": [
+            {"pod": "/".join(key), "condition": stays.condition, "reason": stays.reason}
+            for key, stays in report.kept.items()
         ],
     }
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final
 
 from koordpolicy.algorithms.descheduling.anomaly import AnomalyCondition
@@ -45,6 +46,14 @@ class Asked:
         if made is None:
             made = self._made[field] = prepared(self._graph, f"{self._target}.{field}")
         return made.value(roots)
+
+    def may_be(self, field: str, value: Any) -> bool:
+        """Whether a field may have a value; so, too, where that depends on facts."""
+        try:
+            found: bool = self.fixed(field) == value
+        except CelError:
+            return True
+        return found
 
     def fixed(self, field: str) -> Any:
         """The value of a field that reads no facts. Raises CelError."""
@@ -146,6 +155,24 @@ class StrategyRules:
             return self._asked.value("fits", _roots(node, now, pod)) is not False
         except CelError:
             return True
+
+    @property
+    def may_ask_scheduler(self) -> bool:
+        """Whether the scheduler is asked of any pod."""
+        return self.enabled and self._asked.may_be("relocating.better", True)
+
+    def better_by(self, pod: Record, node: Record, now: int) -> float | None:
+        """By more than how much another node has to be better for a pod; None where the scheduler is not asked.
+
+        Where that cannot be told, no node is good enough.
+        """
+        roots = _roots(node, now, pod)
+        try:
+            if self._asked.value("relocating.better", roots) is False:
+                return None
+            return float(self._asked.value("relocating.byMoreThan", roots) or 0.0)
+        except CelError:
+            return inf
 
     def key(self, pod: Record, node: Record, now: int, relief: float = -1.0) -> SortKey:
         """Its place among those that may go."""

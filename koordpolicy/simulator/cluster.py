@@ -37,7 +37,7 @@ from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import Agenda
 from koordpolicy.simulator.events import CollectedEvents, SimulatedReports
 from koordpolicy.simulator.failures import SimulatedFailures
-from koordpolicy.simulator.schedulers import Listeners, Schedulers
+from koordpolicy.simulator.schedulers import Schedulers, SimulatedListeners
 from koordpolicy.simulator.volumes import VolumeController
 from koordpolicy.simulator.workload import Json, Workload
 
@@ -99,7 +99,7 @@ class SimulatedCluster:
         self.overcommit = OvercommitController(
             lambda node, labels: graph, self.objects, lambda: agenda.now, self._offered
         )
-        self._listener = Listeners(self.objects, self.schedulers)
+        self._listener = SimulatedListeners(self.objects, self.schedulers)
         handlers = EventHandlers(
             self._listener, unreadable=UnreadableObjects(lambda resource, obj, why: None)
         )

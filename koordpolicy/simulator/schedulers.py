@@ -4,13 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.listeners import Listeners
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.pods import PodView, scheduler_of
-from koordpolicy.cluster.state import ClusterState
 from koordpolicy.graph import RuleGraph
-from koordpolicy.model.metric import NodeMetric
-from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.scheduler import PodDecision, Scheduler
 from koordpolicy.scheduler.decision_reporter import DecisionReporter
@@ -117,46 +114,14 @@ def _settling(
     return settled
 
 
-class Listeners:
-    """The objects of the cluster and all schedulers as one listener: an object is read once for all of them."""
+class SimulatedListeners(Listeners):
+    """The objects of the cluster and all schedulers as one listener."""
 
     def __init__(self, objects: ClusterObjects, schedulers: Schedulers) -> None:
-        self._all: tuple[ClusterObjects | Scheduler, ...] = (objects, *schedulers.all)
+        super().__init__(objects, *schedulers.all)
         self._schedulers = schedulers
 
     def assumed(self, key: PodKey) -> tuple[PodView, str] | None:
         """A pod on a node that its scheduler assumes it on; what one made of it, others with other policies do not share."""
         only = tuple(self._schedulers.all)
         return only[0].assumed(key) if len(only) == 1 else None
-
-    def set_state(self, change: Callable[[ClusterState], bool | None], event: Event | None) -> None:
-        for one in self._all:
-            one.set_state(change, event)
-
-    def set_node(self, node: Node) -> None:
-        for one in self._all:
-            one.set_node(node)
-
-    def remove_node(self, name: str) -> None:
-        for one in self._all:
-            one.remove_node(name)
-
-    def set_metric(self, metric: NodeMetric) -> None:
-        for one in self._all:
-            one.set_metric(metric)
-
-    def remove_metric(self, name: str) -> None:
-        for one in self._all:
-            one.remove_metric(name)
-
-    def set_pod(self, pod: Pod, bound: PodView | None = None) -> None:
-        for one in self._all:
-            one.set_pod(pod, bound)
-
-    def hold_back(self, pod: Pod) -> None:
-        for one in self._all:
-            one.hold_back(pod)
-
-    def remove_pod(self, key: PodKey) -> None:
-        for one in self._all:
-            one.remove_pod(key)

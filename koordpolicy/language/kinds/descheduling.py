@@ -232,6 +232,35 @@ class LoadBalancing(PolicyModel):
     """For how long a node must be too full."""
 
 
+class Relocating(PolicyModel):
+    """What the scheduler has to say of a pod that is to go. It is asked as if the pod came anew, its own node among those that may
+    take it, and what it uses there does not count against that node.
+    """
+
+    better: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether a pod goes only where the scheduler would put it on another node, and that counts for more than its own. "
+            "Koordinator does not ask: `false` does as it does.",
+            default=True,
+            roots=_POD,
+        ),
+    ] = None
+    by_more_than: Annotated[
+        Value,
+        Slot(
+            DOUBLE,
+            "By more than how many points of its SchedulingProfile's weighted scores the other node has to be better.",
+            also=(INT,),
+            minimum=0,
+            maximum=_MANY,
+            default=0.0,
+            roots=_POD,
+        ),
+    ] = None
+
+
 class DeschedulingStrategy(PolicyModel):
     """One reason for which pods leave their nodes: a plugin, or expressions."""
 
@@ -296,6 +325,8 @@ class DeschedulingStrategy(PolicyModel):
             roots=_POD,
         ),
     ] = None
+    relocating: Given[Relocating] = None
+    """What the scheduler has to say of a pod that is to go."""
     reason: Annotated[
         Value, Slot(STRING, "Why a pod goes, for Events and reports; a plugin says more.", roots=_POD)
     ] = None

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from koordpolicy.algorithms.work import finished
 from koordpolicy.cluster.objects import ClusterObjects
+from koordpolicy.cluster.relocation import Relocations
 from koordpolicy.descheduler.round import Memories, RoundReport, run_round
 from koordpolicy.descheduler.rules import ProfileRules
 from koordpolicy.descheduler.snapshot import SeenPod, snapshot_of
@@ -122,9 +123,17 @@ def one_round(
     memories: Memories | None = None,
     allowed: Callable[[Any, SeenPod], Any] = lambda going, pod: None,
     now: int = NOW,
+    relocations: Relocations | None = None,
 ) -> RoundReport:
     """One round of the built-in profile."""
     snapshot = finished(snapshot_of(heard, graph.catalogue, now))
     return finished(
-        run_round(ProfileRules(graph, PROFILE), snapshot, graph.catalogue, memories or Memories(), allowed)
+        run_round(
+            ProfileRules(graph, PROFILE),
+            snapshot,
+            graph.catalogue,
+            memories or Memories(),
+            allowed,
+            relocations,
+        )
     )

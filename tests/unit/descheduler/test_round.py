@@ -17,6 +17,7 @@ from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.model.disruption import read_budget
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.time import NANOSECONDS
+from koordpolicy.scheduler.relocation import SchedulerRelocations
 from tests.unit.descheduler.clusters import (
     NOW,
     PROFILE,
@@ -28,6 +29,7 @@ from tests.unit.descheduler.clusters import (
     policies,
     report,
 )
+from tests.vectors.policies import document, graph_of
 
 BY_LOAD: dict[str, Any] = {
     "name": "LowNodeLoad",
@@ -301,3 +303,57 @@ def test_rounds_in_which_a_node_is_as_it_should_be_begin_the_count_anew() -> Non
             )
             moves += len(one_round(graph, heard, memories, now=NOW + second * NANOSECONDS).moves)
         assert (moves == 0) == consecutive
+
+
+# --- whether they end better --------------------------------------------------------------------------
+
+
+def _relocations(heard: ClusterObjects, graph: Any) -> SchedulerRelocations:
+    found = SchedulerRelocations(graph, lambda: NOW)
+    for name in heard.nodes:
+        sight = heard.sight(name)
+        assert sight is not None
+        found.set_node(sight.node)
+        if sight.metric is not None:
+            found.set_metric(sight.metric)
+        for one in sight.pods:
+            found.set_pod(one)
+    return found
+
+
+def _scheduled(*strategies: Any, score: str = "0") -> Any:
+    said = document("Descheduling", PROFILE, {"strategies": list(strategies)})
+    stack = {"name": "own", "weight": 1000, "value": {"cel": score}}
+    profile = document(
+        "SchedulingProfile", "koord-scheduler", {"schedulerName": "koord-scheduler", "scores": [stack]}
+    )
+    return graph_of(frozenset({"classes", "descheduling", "scheduling", "quota", "devices"}), said, profile)
+
+
+@pytest.mark.parametrize("strategy", [BY_LOAD, {**ALL, "release": {"cel": "node.requested.cpu > cpu('4')"}}])
+@pytest.mark.parametrize(
+    ("score", "relocating", "goes"),
+    [
+        ("0", {}, True),
+        ("node.name == 'full' ? 100 : 0", {}, False),
+        ("node.name == 'full' ? 100 : 0", {"better": False}, True),
+        ("node.name == 'full' ? 0 : 100", {"byMoreThan": 90_000.0}, True),
+        ("node.name == 'full' ? 0 : 100", {"byMoreThan": 110_000.0}, False),
+        # Where it cannot be told how much better a node has to be, none is good enough.
+        ("0", {"byMoreThan": {"cel": "double(pod.labels['none'])"}}, False),
+        ("0", {"better": {"cel": "pod.name != 'first'"}}, True),
+    ],
+)
+def test_a_pod_goes_only_where_the_scheduler_says_it_would_end_better(
+    strategy: Any, score: str, relocating: Any, goes: bool
+) -> None:
+    heard = full_and_empty()
+    graph = _scheduled({**strategy, "relocating": relocating}, score=score)
+    found = one_round(graph, heard, relocations=_relocations(heard, graph))
+    assert moved(found) == ([("first", "full", "empty")] if goes else [])
+    if not goes:
+        assert {one.condition for one in found.kept.values()} == {
+            f"strategies[{strategy['name']}].relocating"
+        }
+        assert "stay: the scheduler would put it on" in "\n".join(report_text(found))
+        assert report_data(found)["stay"][0]["pod"] == "default/first"
