@@ -46,7 +46,7 @@ from koordpolicy.scheduler.scheduler import Scheduler
 from koordpolicy.simulator.simulation import Simulation, SimulationSettings
 from koordpolicy.simulator.workload import Arrival, Wave
 from tests.integration.simulations import MINUTE, node, pod, workload
-from tests.unit.descheduler.clusters import NOW, full_and_empty
+from tests.unit.descheduler.clusters import NOW, full_and_empty, relocations_of
 from tests.unit.descheduler.migrations import World
 from tests.unit.manager.clusters import SmallCluster
 from tests.vectors.policies import document, graph
@@ -76,7 +76,8 @@ _ALL: dict[str, dict[str, Any]] = {
         "strategies": [
             {"name": "by-load", "plugin": "LowNodeLoad", "candidates": {"cel": "pod.name == 'first'"},
              "load": {"high": {"cpu": "50%"}, "low": {"cpu": "40%"}, "anomaly": {"rounds": 1}}},
-            {"name": "by-expressions", "candidates": True, "release": {"cel": "node.requested.cpu > cpu('1')"}},
+            {"name": "by-expressions", "candidates": True, "release": {"cel": "node.requested.cpu > cpu('1')"},
+             "relocating": {"better": False}},
         ],
     },
     "Rollout": {
@@ -217,7 +218,12 @@ def _deschedule(policies: RuleGraph) -> None:
     snapshot = finished(snapshot_of(objects, policies.catalogue, NOW))
     report = finished(
         run_round(
-            ProfileRules(policies, "own"), snapshot, policies.catalogue, Memories(), lambda going, pod: None
+            ProfileRules(policies, "own"),
+            snapshot,
+            policies.catalogue,
+            Memories(),
+            lambda going, pod: None,
+            relocations_of(objects, policies),
         )
     )
     found = [one.strategy for one in report.moves]

@@ -15,6 +15,7 @@ from koordpolicy.model.metric import read_node_metric
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.time import NANOSECONDS, time_text
+from koordpolicy.scheduler.relocation import SchedulerRelocations
 from tests.vectors.policies import document, graph_of
 
 NOW: Final = 1_767_225_600 * NANOSECONDS
@@ -99,6 +100,20 @@ def objects(
     for one in reports:
         heard.set_metric(read_node_metric(one))
     return heard
+
+
+def relocations_of(heard: ClusterObjects, graph: RuleGraph) -> SchedulerRelocations:
+    """A scheduler that has heard of the same, asked whether pods would end better elsewhere."""
+    found = SchedulerRelocations(graph, lambda: NOW)
+    for name in heard.nodes:
+        sight = heard.sight(name)
+        assert sight is not None
+        found.set_node(sight.node)
+        if sight.metric is not None:
+            found.set_metric(sight.metric)
+        for one in sight.pods:
+            found.set_pod(one)
+    return found
 
 
 def full_and_empty() -> ClusterObjects:

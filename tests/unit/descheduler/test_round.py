@@ -17,7 +17,6 @@ from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.model.disruption import read_budget
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.scheduler.relocation import SchedulerRelocations
 from tests.unit.descheduler.clusters import (
     NOW,
     PROFILE,
@@ -27,6 +26,7 @@ from tests.unit.descheduler.clusters import (
     one_round,
     pod,
     policies,
+    relocations_of,
     report,
 )
 from tests.vectors.policies import document, graph_of
@@ -308,19 +308,6 @@ def test_rounds_in_which_a_node_is_as_it_should_be_begin_the_count_anew() -> Non
 # --- whether they end better --------------------------------------------------------------------------
 
 
-def _relocations(heard: ClusterObjects, graph: Any) -> SchedulerRelocations:
-    found = SchedulerRelocations(graph, lambda: NOW)
-    for name in heard.nodes:
-        sight = heard.sight(name)
-        assert sight is not None
-        found.set_node(sight.node)
-        if sight.metric is not None:
-            found.set_metric(sight.metric)
-        for one in sight.pods:
-            found.set_pod(one)
-    return found
-
-
 def _scheduled(*strategies: Any, score: str = "0") -> Any:
     said = document("Descheduling", PROFILE, {"strategies": list(strategies)})
     stack = {"name": "own", "weight": 1000, "value": {"cel": score}}
@@ -349,7 +336,7 @@ def test_a_pod_goes_only_where_the_scheduler_says_it_would_end_better(
 ) -> None:
     heard = full_and_empty()
     graph = _scheduled({**strategy, "relocating": relocating}, score=score)
-    found = one_round(graph, heard, relocations=_relocations(heard, graph))
+    found = one_round(graph, heard, relocations=relocations_of(heard, graph))
     assert moved(found) == ([("first", "full", "empty")] if goes else [])
     if not goes:
         assert {one.condition for one in found.kept.values()} == {
