@@ -6,6 +6,7 @@ from functools import partial
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.model.time import NANOSECONDS, parse_duration
+from koordpolicy.runtime.collector import keep_what_is_there
 from koordpolicy.runtime.logs import LogFormat, set_up_logging
 from koordpolicy.runtime.process import run_process
 from koordpolicy.runtime_proxy.process import NAME, ProxySettings, run_proxy
@@ -15,6 +16,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Serve until told to stop."""
     settings = settings_of(arguments)
     set_up_logging(LogFormat(arguments.log_format), verbose=arguments.verbose)
+    keep_what_is_there()
     return run_process(partial(run_proxy, settings=settings), NAME, NAME)
 
 

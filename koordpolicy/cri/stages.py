@@ -6,6 +6,8 @@ from typing import Final
 SERVICE: Final = "runtime.v1alpha1.RuntimeHookService"
 REFUSED: Final = "FAILED_PRECONDITION"
 """gRPC's word by which a hook server of ours says that a call must not go on, whatever its failure policy."""
+TTRPC_ENDPOINT: Final = "ttrpc-endpoint"
+"""In an announcement, beside what Koordinator has there: where the same questions are answered over ttrpc."""
 
 
 class HookStage(StrEnum):
@@ -21,8 +23,13 @@ class HookStage(StrEnum):
 
     @property
     def method(self) -> str:
-        """The method of gRPC."""
-        return f"/{SERVICE}/{self}Hook"
+        """The method of gRPC, with its service."""
+        return f"/{SERVICE}/{self.method_name}"
+
+    @property
+    def method_name(self) -> str:
+        """The method within its service."""
+        return f"{self}Hook"
 
     @property
     def of_pod(self) -> bool:

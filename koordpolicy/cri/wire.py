@@ -18,8 +18,10 @@ _FIXED: Final = {_FIXED64: 8, _FIXED32: 4}
 _LONGEST_VARINT: Final = 10
 _SIGN: Final = 1 << 63
 _RANGE: Final = 1 << 64
-_KEY, _VALUE = 1, 2
+_KEY: Final = 1
+_VALUE: Final = 2
 """Fields of a map's entry."""
+_ONE_BYTE: Final = tuple(bytes((number,)) for number in range(0x80))
 
 
 class WireError(ValueError):
@@ -32,6 +34,7 @@ class Form(Enum):
     INTEGER = auto()
     """A whole number, written without further ado: int32, int64, uint32, uint64, bool."""
     TEXT = auto()
+    BYTES = auto()
     TEXTS = auto()
     """A map of texts."""
     LIST = auto()
@@ -64,7 +67,7 @@ class Message:
 
     def __init__(self, shape: Shape, data: bytes = b"") -> None:
         self.shape = shape
-        self._fields = list(_split(data))
+        self._fields = _split(data)
 
     def encoded(self) -> bytes:
         """The bytes: those it was made of, where nothing was changed."""
@@ -77,16 +80,20 @@ class Message:
 
     def integer(self, name: str) -> int:
         """A whole number with its sign; 0 where it is not there."""
-        found = list(self._payloads(name, _VARINT))
-        if not found:
+        found = self._last(name, _VARINT)
+        if found is None:
             return 0
-        value, _ = _varint(found[-1], 0)
+        value, _ = _varint(found, 0)
         return value - _RANGE if value >= _SIGN else value
 
     def text(self, name: str) -> str:
         """A text; empty where it is not there."""
-        found = list(self._contents(name))
-        return _text(found[-1]) if found else ""
+        return _text(self.data(name))
+
+    def data(self, name: str) -> bytes:
+        """Bytes; none where it is not there."""
+        found = self._last(name, _LENGTH)
+        return b"" if found is None else _content(found)
 
     def texts(self, name: str) -> dict[str, str]:
         """A map of texts."""
@@ -112,7 +119,11 @@ class Message:
 
     def put_text(self, name: str, value: str) -> None:
         """Set a text; an empty one takes the field away."""
-        self._put(name, _LENGTH, [_bytes(value)] if value else [])
+        self.put_data(name, _bytes(value))
+
+    def put_data(self, name: str, value: bytes) -> None:
+        """Set bytes; none take the field away."""
+        self._put(name, _LENGTH, [value] if value else [])
 
     def put_texts(self, name: str, value: Mapping[str, str]) -> None:
         """Set a map of texts."""
@@ -130,8 +141,26 @@ class Message:
         """Set a list of messages."""
         self._put(name, _LENGTH, [one.encoded() for one in value])
 
+    def take(self, name: str, other: "Message", of: str) -> None:
+        """Set a field to what another message has in one of its own of the same form, byte for byte: a list of `key` and `value` is a map, too."""
+        number = self.shape[name].number
+        tag = encoded_varint(number << 3 | _LENGTH)
+        self._replace(number, [(number, tag, one) for one in other._payloads(of, _LENGTH)])  # noqa: SLF001 - of one class
+
+    def same(self, name: str, other: "Message", of: str) -> bool:
+        """Whether a field has the very bytes of one of another message."""
+        return list(self._payloads(name, _LENGTH)) == list(other._payloads(of, _LENGTH))  # noqa: SLF001 - of one class
+
     def _inner(self, name: str) -> Shape:
         return self.shape[name].shape or {}
+
+    def _last(self, name: str, kind: int) -> bytes | None:
+        """The payload that counts where several stand there."""
+        number = self.shape[name].number
+        for one, tag, payload in reversed(self._fields):
+            if one == number and tag[0] & 7 == kind:
+                return payload
+        return None
 
     def _payloads(self, name: str, kind: int) -> Iterator[bytes]:
         number = self.shape[name].number
@@ -141,21 +170,30 @@ class Message:
 
     def _contents(self, name: str) -> Iterator[bytes]:
         for payload in self._payloads(name, _LENGTH):
-            _, at = _varint(payload, 0)
-            yield payload[at:]
+            yield _content(payload)
 
     def _put(self, name: str, kind: int, payloads: list[bytes]) -> None:
-        """Put payloads where the field stood first, or at the end."""
         number = self.shape[name].number
         tag = encoded_varint(number << 3 | kind)
-        made = [(number, tag, encoded_varint(len(one)) + one if kind == _LENGTH else one) for one in payloads]
-        at = next((at for at, field in enumerate(self._fields) if field[0] == number), len(self._fields))
-        kept = self._fields[:at] + made
-        self._fields = kept + [field for field in self._fields[at:] if field[0] != number]
+        self._replace(
+            number,
+            [(number, tag, encoded_varint(len(one)) + one if kind == _LENGTH else one) for one in payloads],
+        )
+
+    def _replace(self, number: int, made: list[tuple[int, bytes, bytes]]) -> None:
+        """Put fields where that of their number stood first, or at the end."""
+        at = next((at for at, field in enumerate(self._fields) if field[0] == number), None)
+        if at is None:
+            self._fields += made
+            return
+        kept = [field for field in self._fields[at:] if field[0] != number]
+        self._fields[at:] = [*made, *kept]
 
 
 def encoded_varint(value: int) -> bytes:
     """A whole number as protocol buffers write it; negative ones take ten bytes."""
+    if 0 <= value < 0x80:
+        return _ONE_BYTE[value]
     value %= _RANGE
     found = bytearray()
     while value >= 0x80:
@@ -165,27 +203,37 @@ def encoded_varint(value: int) -> bytes:
     return bytes(found)
 
 
-def _split(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Number, bytes of the tag, bytes of the payload with its length. Raises `WireError`."""
+def _split(data: bytes) -> list[tuple[int, bytes, bytes]]:
+    """Number, bytes of the tag, bytes of the payload with its length. Raises `WireError`.
+
+    Nearly all numbers are of one byte, and are read without a call.
+    """
+    found = []
     at, end = 0, len(data)
     while at < end:
-        tag, after = _varint(data, at)
+        tag, after = data[at], at + 1
+        if tag >= 0x80:
+            tag, after = _varint(data, at)
         kind, number = tag & 7, tag >> 3
         if not 0 < number < 1 << 29:
             raise WireError(f"no field has the number {number}")
-        if kind == _VARINT:
+        if kind == _LENGTH:
+            if after < end and data[after] < 0x80:
+                stop = after + 1 + data[after]
+            else:
+                length, begin = _varint(data, after)
+                stop = begin + length
+        elif kind == _VARINT:
             _, stop = _varint(data, after)
-        elif kind == _LENGTH:
-            length, begin = _varint(data, after)
-            stop = begin + length
         elif kind in _FIXED:
             stop = after + _FIXED[kind]
         else:
             raise WireError(f"field {number} is of a sort that proto3 does not have: {kind}")
         if stop > end:
             raise WireError(f"field {number} ends after the message")
-        yield number, data[at:after], data[after:stop]
+        found.append((number, data[at:after], data[after:stop]))
         at = stop
+    return found
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
@@ -209,15 +257,25 @@ def _bytes(text: str) -> bytes:
 
 
 def _entry(data: bytes) -> tuple[str, str]:
-    entry = Message(_ENTRY, data)
-    return entry.text("key"), entry.text("value")
+    """An entry of a map of texts."""
+    key = value = b""
+    for number, tag, payload in _split(data):
+        if tag[0] & 7 == _LENGTH:
+            if number == _KEY:
+                key = _content(payload)
+            elif number == _VALUE:
+                value = _content(payload)
+    return _text(key), _text(value)
+
+
+def _content(payload: bytes) -> bytes:
+    """A payload without its length."""
+    return payload[1:] if payload[0] < 0x80 else payload[_varint(payload, 0)[1] :]
 
 
 def _pair(key: str, value: str) -> bytes:
-    entry = Message(_ENTRY)
-    entry.put_text("key", key)
-    entry.put_text("value", value)
-    return entry.encoded()
+    return _put_one(_KEY, _bytes(key)) + _put_one(_VALUE, _bytes(value))
 
 
-_ENTRY: Final[Shape] = {"key": Field(_KEY, Form.TEXT), "value": Field(_VALUE, Form.TEXT)}
+def _put_one(number: int, data: bytes) -> bytes:
+    return encoded_varint(number << 3 | _LENGTH) + encoded_varint(len(data)) + data if data else b""

@@ -2,14 +2,18 @@
 
 import json
 import logging
+import os
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 from koordpolicy.cri.calls import CallFailed, Channel, GrpcCall
-from koordpolicy.cri.stages import REFUSED, HookStage
+from koordpolicy.cri.stages import REFUSED, SERVICE, TTRPC_ENDPOINT, HookStage
+from koordpolicy.cri.ttrpc import Disconnected, Refused, Status, TtrpcChannel
+from koordpolicy.cri.wire import WireError
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -18,6 +22,7 @@ _MOST_CHANNELS: Final = 10
 _MOST_FILES: Final = 100
 _LONGEST: Final = 1 << 20
 _SCHEME: Final = "unix://"
+_Asked = TypeVar("_Asked", Channel, TtrpcChannel)
 
 
 class HookRefused(Exception):
@@ -26,12 +31,13 @@ class HookRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HookServer:
-    """One that is announced: its socket, the stages in the order of its file, and whether calls fail without it."""
+    """One that is announced: its socket, its stages, whether calls fail without it, and its socket of ttrpc if it has one."""
 
     name: str
     endpoint: Path
-    stages: tuple[str, ...]
+    stages: frozenset[str]
     fails: bool
+    ttrpc: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +59,20 @@ class HookServers:
         self._directory = directory
         self._timeout = timeout
         self._seen: dict[str, _Seen] = {}
-        self._channels: OrderedDict[Path, Channel] = OrderedDict()
+        self._channels: OrderedDict[Path, Channel | TtrpcChannel] = OrderedDict()
 
     def known(self) -> list[HookServer]:
         """Those that are announced now."""
-        try:
-            names = sorted(one for one in self._directory.iterdir() if one.name.endswith("json"))
-        except OSError:
-            names = []  # made by whoever announces itself first
-        seen = {path.name: found for path in names[:_MOST_FILES] if (found := self._look(path))}
+        stats: dict[str, os.stat_result] = {}
+        with (
+            suppress(OSError),
+            os.scandir(self._directory) as entries,
+        ):  # made by whoever announces itself first
+            for entry in entries:
+                if entry.name.endswith("json"):
+                    with suppress(OSError):
+                        stats[entry.name] = entry.stat()
+        seen = {name: self._look(name, stats[name]) for name in sorted(stats)[:_MOST_FILES]}
         for gone in self._seen.keys() - seen.keys():
             LOG.info("%s announces no hook server any more", self._directory / gone)
         self._seen = seen
@@ -75,9 +86,7 @@ class HookServers:
         refusal = ""
         for server in self._for(stage):
             try:
-                return await self._channel(server.endpoint).call(
-                    stage.method, GrpcCall(request, seconds=self._within(seconds))
-                )
+                return await self._asked(server, stage, request, self._within(seconds))
             except CallFailed as failure:
                 LOG.warning("%s of hook server %s: %s", stage, server.name, failure)
                 if server.fails or failure.code == REFUSED:
@@ -93,32 +102,48 @@ class HookServers:
         for channel in self._channels.values():
             await channel.close()
 
+    async def _asked(self, server: HookServer, stage: HookStage, request: bytes, seconds: float) -> bytes:
+        """The answer of one. Raises `CallFailed`."""
+        if server.ttrpc is None:
+            channel = self._channel(server.endpoint, Channel)
+            return await channel.call(stage.method, GrpcCall(request, seconds=seconds))
+        direct = self._channel(server.ttrpc, TtrpcChannel)
+        try:
+            return await direct.call(SERVICE, stage.method_name, request, seconds)
+        except Refused as refused:
+            raise CallFailed(refused.status.name, str(refused)) from None
+        except TimeoutError:
+            raise CallFailed(Status.DEADLINE_EXCEEDED.name, f"no answer within {seconds:g} s") from None
+        except (OSError, Disconnected) as error:
+            raise CallFailed(Status.UNAVAILABLE.name, str(error)) from None
+        except WireError as error:
+            raise CallFailed(Status.UNKNOWN.name, f"an answer that is no message: {error}") from None
+
     def _for(self, stage: HookStage) -> Iterator[HookServer]:
         return (one for one in self.known() if stage in one.stages)
 
     def _within(self, seconds: float | None) -> float:
         return self._timeout if seconds is None else min(self._timeout, seconds)
 
-    def _channel(self, path: Path) -> Channel:
-        found = self._channels.pop(path, None) or Channel(path)
+    def _channel(self, path: Path, make: Callable[[Path], _Asked]) -> _Asked:
+        found = self._channels.pop(path, None) or make(path)
         self._channels[path] = found
         if len(self._channels) > _MOST_CHANNELS:
             self._channels.popitem(last=False)  # closed by its last call's end
-        return found
+        return cast(_Asked, found)
 
-    def _look(self, path: Path) -> _Seen | None:
-        before = self._seen.get(path.name)
-        try:
-            stat = path.stat()
-        except OSError:
-            return None
+    def _look(self, name: str, stat: os.stat_result) -> _Seen:
+        before = self._seen.get(name)
         changed = (stat.st_mtime_ns, stat.st_size)
         if before is not None and before.inode == stat.st_ino and before.changed == changed:
             return before
         server: HookServer | None
+        path = self._directory / name
         try:
-            server = read_hook_server(path.name, path.read_bytes()[:_LONGEST])
-            LOG.info("hook server %s at %s: %s", server.name, server.endpoint, ", ".join(server.stages))
+            server = read_hook_server(name, path.read_bytes()[:_LONGEST])
+            LOG.info(
+                "hook server %s at %s: %s", server.name, server.endpoint, ", ".join(sorted(server.stages))
+            )
         except (OSError, ValueError) as error:
             LOG.warning("%s announces no hook server: %s", path, error)
             server = before.server if before is not None and before.inode == stat.st_ino else None
@@ -135,5 +160,11 @@ def read_hook_server(name: str, data: bytes) -> HookServer:
         raise ValueError("`remote-endpoint` has to name a Unix socket")
     if not isinstance(stages, list) or not all(isinstance(one, str) for one in stages):
         raise ValueError("`runtime-hooks` has to be a list of stages")
-    path = Path(endpoint.removeprefix(_SCHEME))
-    return HookServer(name, path, tuple(stages), said.get("failure-policy") == _FAIL)
+    ttrpc = said.get(TTRPC_ENDPOINT)
+    direct = _path(ttrpc) if isinstance(ttrpc, str) and ttrpc else None
+    fails = said.get("failure-policy") == _FAIL
+    return HookServer(name, _path(endpoint), frozenset(stages), fails, direct)
+
+
+def _path(endpoint: str) -> Path:
+    return Path(endpoint.removeprefix(_SCHEME))

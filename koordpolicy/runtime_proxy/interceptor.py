@@ -16,7 +16,6 @@ from koordpolicy.cri.stages import HookStage
 from koordpolicy.cri.wire import Message, WireError
 from koordpolicy.runtime_proxy.hook_servers import HookRefused, HookServers
 from koordpolicy.runtime_proxy.merging import (
-    environment_of,
     merge_container,
     merge_pod,
     merge_update,
@@ -214,20 +213,22 @@ class Interceptor:
 
 def _pod_record(request: Message, config: Message) -> PodRecord:
     made = Message(POD_HOOK_REQUEST)
-    made.put_message("pod_meta", config.message("metadata"))
-    made.put_text("runtime_handler", request.text("runtime_handler"))
-    made.put_texts("labels", config.texts("labels"))
-    made.put_texts("annotations", config.texts("annotations"))
-    made.put_text("cgroup_parent", config.message("linux").text("cgroup_parent"))
+    made.take("pod_meta", config, "metadata")
+    made.take("runtime_handler", request, "runtime_handler")
+    made.take("labels", config, "labels")
+    made.take("annotations", config, "annotations")
+    made.take("cgroup_parent", config.message("linux"), "cgroup_parent")
     return PodRecord(made)
 
 
 def _container_record(config: Message, pod: PodRecord) -> ContainerRecord:
-    made = container_request(pod, config.message("metadata"), config.texts("annotations"))
+    made = container_request(pod)
+    made.take("container_meta", config, "metadata")
+    made.take("container_annotations", config, "annotations")
     linux = config.message("linux")
     if has := linux.has("resources"):
-        made.put_message("container_resources", linux.message("resources"))
-    made.put_texts("container_envs", environment_of(config))
+        made.take("container_resources", linux, "resources")
+    made.take("container_envs", config, "envs")
     return ContainerRecord(pod, made, has)
 
 

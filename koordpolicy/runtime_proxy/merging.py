@@ -43,6 +43,7 @@ def merge_pod(record: PodRecord, answer: bytes) -> None:
     said = Message(POD_HOOK_ANSWER, answer)
     for name in ("labels", "annotations"):
         _add_texts(record.asked, name, said.texts(name))
+    record.labels = record.asked.texts("labels")
     if parent := said.text("cgroup_parent"):
         record.asked.put_text("cgroup_parent", parent)
 
@@ -78,14 +79,16 @@ def _merge(
 def put_pod(config: Message, record: PodRecord) -> None:
     """Make the configuration of a sandbox say what the record says."""
     for name in ("labels", "annotations"):
-        _put_texts(config, name, record.asked.texts(name))
+        if not config.same(name, record.asked, name):
+            _put_texts(config, name, record.asked.texts(name))
     _put_parent(config, record.asked.text("cgroup_parent"))
 
 
 def put_container(request: Message, record: ContainerRecord) -> None:
     """Make a request to create a container say what the record says."""
     config = request.message("config")
-    _put_texts(config, "annotations", record.asked.texts("container_annotations"))
+    if not config.same("annotations", record.asked, "container_annotations"):
+        _put_texts(config, "annotations", record.asked.texts("container_annotations"))
     if record.has_resources:
         linux = config.message("linux")
         there = linux.message("resources")
@@ -93,7 +96,8 @@ def put_container(request: Message, record: ContainerRecord) -> None:
         if linux.has("resources") or there.encoded():
             linux.put_message("resources", there)
             config.put_message("linux", linux)
-    _put_environment(config, record.asked.texts("container_envs"))
+    if not config.same("envs", record.asked, "container_envs"):
+        _put_environment(config, record.asked.texts("container_envs"))
     request.put_message("config", config)
     sandbox = request.message("sandbox_config")
     if _put_parent(sandbox, record.asked.text("pod_cgroup_parent")):

@@ -17,14 +17,13 @@ _POD: Final = "pod_meta"
 
 @dataclass(slots=True)
 class PodRecord:
-    """A pod as hook servers are told of it: a request of theirs, that only lacks an answer."""
+    """A pod as hook servers are told of it: a request of theirs, that only lacks an answer. Raises `WireError` for labels that are none."""
 
     asked: Message
+    labels: Mapping[str, str] = field(init=False)
 
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Its labels."""
-        return self.asked.texts("labels")
+    def __post_init__(self) -> None:
+        self.labels = self.asked.texts("labels")
 
 
 @dataclass(slots=True)
@@ -50,10 +49,13 @@ class Records:
         """
         for pod in Message(POD_LIST, pods).messages("items"):
             asked = Message(POD_HOOK_REQUEST)
-            asked.put_message(_POD, pod.message("metadata"))
-            asked.put_text("runtime_handler", pod.text("runtime_handler"))
-            asked.put_texts("labels", pod.texts("labels"))
-            asked.put_texts("annotations", pod.texts("annotations"))
+            for name, of in (
+                (_POD, "metadata"),
+                ("runtime_handler", "runtime_handler"),
+                ("labels", "labels"),
+                ("annotations", "annotations"),
+            ):
+                asked.take(name, pod, of)
             self.pods.setdefault(pod.text("id"), PodRecord(asked))
         lost = []
         for one in Message(CONTAINER_LIST, containers).messages("containers"):
@@ -63,18 +65,21 @@ class Records:
                 continue
             metadata = one.message("metadata")
             metadata.put_text("id", one.text("id"))
-            asked = container_request(of, metadata, one.texts("annotations"))
+            asked = container_request(of)
+            asked.put_message("container_meta", metadata)
+            asked.take("container_annotations", one, "annotations")
             self.containers.setdefault(one.text("id"), ContainerRecord(of, asked, has_resources=False))
         return lost
 
 
-def container_request(pod: PodRecord, metadata: Message, annotations: Mapping[str, str]) -> Message:
-    """What hook servers are asked about a container, as far as it is its pod's and its own name."""
+def container_request(pod: PodRecord) -> Message:
+    """What hook servers are asked about a container, as far as it is its pod's."""
     asked = Message(CONTAINER_HOOK_REQUEST)
-    asked.put_message(_POD, pod.asked.message(_POD))
-    asked.put_message("container_meta", metadata)
-    asked.put_texts("container_annotations", annotations)
-    asked.put_texts("pod_annotations", pod.asked.texts("annotations"))
-    asked.put_texts("pod_labels", pod.asked.texts("labels"))
-    asked.put_text("pod_cgroup_parent", pod.asked.text("cgroup_parent"))
+    for name, of in (
+        (_POD, _POD),
+        ("pod_annotations", "annotations"),
+        ("pod_labels", "labels"),
+        ("pod_cgroup_parent", "cgroup_parent"),
+    ):
+        asked.take(name, pod.asked, of)
     return asked

@@ -21,8 +21,9 @@ from koordpolicy.agent.hooks.places import HookPlaces
 from koordpolicy.agent.hooks.server import HookServing
 from koordpolicy.cri.calls import Channel, GrpcCall, GrpcServer
 from koordpolicy.cri.nri_shapes import OF_CONTAINER
-from koordpolicy.cri.ttrpc import Trunk
+from koordpolicy.cri.trunk import Trunk
 from koordpolicy.cri.wire import Message
+from koordpolicy.runtime.collector import keep_what_is_there, quiet_collector
 from koordpolicy.runtime_proxy.interceptor import RUNTIME_SERVICE
 from tests.benchmarks.measure import Row
 from tests.parts.processes import Running
@@ -203,7 +204,9 @@ async def _runtime(path: Path) -> None:
 
 
 async def _agent(folder: Path) -> None:
-    scenes = OneScene(scene())
+    keep_what_is_there()  # as the agent does with what it imports and compiles
+    with quiet_collector():
+        scenes = OneScene(scene())
 
     def uncounted(_stage: str, _result: str) -> None:
         pass

@@ -30,7 +30,8 @@ from koordpolicy.cri.nri_shapes import (
     NriEvent,
 )
 from koordpolicy.cri.shapes import POD_METADATA, RESOURCES
-from koordpolicy.cri.ttrpc import Disconnected, Refused, connect
+from koordpolicy.cri.trunk import connect
+from koordpolicy.cri.ttrpc import Disconnected, Refused
 from koordpolicy.cri.wire import Message, WireError
 from koordpolicy.model.pod import Pod
 

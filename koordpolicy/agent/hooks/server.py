@@ -11,7 +11,8 @@ from koordpolicy.agent.hooks.proxied import answer
 from koordpolicy.agent.hooks.scenes import HookScenes, NodeUnknown
 from koordpolicy.agent.hooks.starting import HookFailed
 from koordpolicy.cri.calls import CallFailed, GrpcCall, GrpcServer, Handler
-from koordpolicy.cri.stages import REFUSED, HookStage
+from koordpolicy.cri.stages import TTRPC_ENDPOINT, HookStage
+from koordpolicy.cri.ttrpc import Refused, Status, TtrpcServer
 from koordpolicy.cri.wire import WireError
 from koordpolicy.files import replace_file
 
@@ -21,6 +22,7 @@ ANNOUNCED: Final = "koordlet.json"
 """As koordlet's file is called: one agent is on a node, and another one's announcement would be out of date."""
 _LOOK: Final = 1.0
 """Seconds between looks whether policy says something else of stages and failures."""
+_STAGES: Final = {stage.method_name: stage for stage in HookStage}
 
 
 class HookServing:
@@ -35,24 +37,31 @@ class HookServing:
 
     async def run(self) -> None:
         """Serve until cancelled. Raises OSError where it cannot listen."""
-        server = GrpcServer(self._places.socket, self._handlers())
-        await server.start()
+        servers = (
+            GrpcServer(self._places.socket, self._handlers()),
+            TtrpcServer(self._places.ttrpc, self._answer_method),
+        )
+        for server in servers:
+            await server.start()
         LOG.info("hooks are answered at %s", self._places.socket)
         try:
             while True:
                 self.announce()
                 await asyncio.sleep(_LOOK)
         finally:
-            await server.stop()
+            for server in servers:
+                await server.stop()
 
     def announce(self) -> None:
         """Bring the announcement up to date, where it says something else. What cannot be written is told of, and tried again."""
         said = self._scenes.announced()
         if said is None:
             return  # not decided yet, or not now: what was announced stays
+        endpoint, ttrpc = self._places.announced
         data = json.dumps(
             {
-                "remote-endpoint": str(self._places.on_node or self._places.socket),
+                "remote-endpoint": str(endpoint),
+                TTRPC_ENDPOINT: str(ttrpc),
                 "failure-policy": said.failure_policy,
                 "runtime-hooks": said.stages,
             },
@@ -76,22 +85,32 @@ class HookServing:
     def _handler(self, stage: HookStage) -> Handler:
         async def handle(asked: GrpcCall) -> bytes:
             try:
-                made, notes = answer(self._scenes.scene(), self._scenes.pod, stage, asked.request)
-            except NodeUnknown as away:
-                self._count(stage, "not ready")
-                raise CallFailed("UNAVAILABLE", str(away)) from None
-            except HookFailed as failure:
-                self._count(stage, "failed")
-                raise CallFailed(REFUSED, str(failure)) from None
-            except WireError as error:
-                self._count(stage, "unreadable")
-                raise CallFailed("INVALID_ARGUMENT", f"{stage}: {error}") from None
-            self._count(stage, "passed over" if notes else "answered")
-            for note in notes:
-                self._tell(note)
-            return made
+                return self._answer(stage, asked.request)
+            except Refused as refused:
+                raise CallFailed(refused.status.name, str(refused)) from None
 
         return handle
+
+    def _answer_method(self, method: str, request: bytes) -> bytes:
+        return self._answer(_STAGES[method], request)
+
+    def _answer(self, stage: HookStage, request: bytes) -> bytes:
+        """The answer to a question. Raises `Refused`."""
+        try:
+            made, notes = answer(self._scenes.scene(), self._scenes.pod, stage, request)
+        except NodeUnknown as away:
+            self._count(stage, "not ready")
+            raise Refused(str(away), Status.UNAVAILABLE) from None
+        except HookFailed as failure:
+            self._count(stage, "failed")
+            raise Refused(str(failure), Status.FAILED_PRECONDITION) from None
+        except WireError as error:
+            self._count(stage, "unreadable")
+            raise Refused(f"{stage}: {error}", Status.INVALID_ARGUMENT) from None
+        self._count(stage, "passed over" if notes else "answered")
+        for note in notes:
+            self._tell(note)
+        return made
 
     def _tell(self, words: str) -> None:
         if words not in self._told and len(self._told) < 1000:

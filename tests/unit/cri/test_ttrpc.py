@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from koordpolicy.cri.ttrpc import Answer, Disconnected, Refused, Trunk, connect
+from koordpolicy.cri.trunk import Answer, Trunk, connect
+from koordpolicy.cri.ttrpc import Disconnected, Refused
 
 LARGE = b"x" * (1 << 20)
 

@@ -315,7 +315,11 @@ def test_announcements_come_change_and_go(tmp_path: Path) -> None:
     )
     (tmp_path / "b.txt").write_text("{}")
     (first,) = servers.known()
-    assert (first.endpoint, first.stages, first.fails) == (Path("/run/a.sock"), ("PreRunPodSandbox",), False)
+    assert (first.endpoint, first.stages, first.fails) == (
+        Path("/run/a.sock"),
+        frozenset({"PreRunPodSandbox"}),
+        False,
+    )
     with file.open("w") as same:
         same.write("{ broken")
     os.utime(file, ns=(1, 1))
