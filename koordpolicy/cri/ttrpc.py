@@ -235,7 +235,7 @@ class TtrpcChannel:
             asking = self._asking
             if asking is None or asking.gone:
                 asking = await self._connected()
-            answer: bytes = await asking.ask(question(service, method, payload))
+            answer = await asking.ask(question(service, method, payload))
         return payload_of(answer)
 
     async def close(self) -> None:
@@ -260,7 +260,8 @@ class _Asking(_Connection):
 
     async def ask(self, request: bytes) -> bytes:
         self._stream = stream = next_stream(self._stream)
-        waiting = self._waiting[stream] = asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._waiting[stream] = waiting
         try:
             self.send(stream, REQUEST, request)
             return await waiting

@@ -59,16 +59,16 @@ class Records:
             self.pods.setdefault(pod.text("id"), PodRecord(asked))
         lost = []
         for one in Message(CONTAINER_LIST, containers).messages("containers"):
-            of = self.pods.get(one.text("pod_sandbox_id"))
-            if of is None:
+            of_pod = self.pods.get(one.text("pod_sandbox_id"))
+            if of_pod is None:
                 lost.append(one.text("id"))
                 continue
             metadata = one.message("metadata")
             metadata.put_text("id", one.text("id"))
-            asked = container_request(of)
+            asked = container_request(of_pod)
             asked.put_message("container_meta", metadata)
             asked.take("container_annotations", one, "annotations")
-            self.containers.setdefault(one.text("id"), ContainerRecord(of, asked, has_resources=False))
+            self.containers.setdefault(one.text("id"), ContainerRecord(of_pod, asked, has_resources=False))
         return lost
 
 

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from koordpolicy.agent.hooks.containers import make_programs
 from koordpolicy.agent.hooks.nri import NriPlugin
 from koordpolicy.agent.hooks.places import HookPlaces
 from koordpolicy.agent.hooks.server import HookServing
@@ -206,7 +207,8 @@ async def _runtime(path: Path) -> None:
 async def _agent(folder: Path) -> None:
     keep_what_is_there()  # as the agent does with what it imports and compiles
     with quiet_collector():
-        scenes = OneScene(scene())
+        scenes = OneScene(given := scene())
+        make_programs(given.graph)
 
     def uncounted(_stage: str, _result: str) -> None:
         pass

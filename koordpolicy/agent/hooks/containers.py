@@ -1,24 +1,31 @@
 """What pods and their containers get from the kernel by policy, in the kernel's own numbers."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from koordpolicy.agent.hooks.stages import Stage
 from koordpolicy.algorithms.container_resources import UNLIMITED, normalized_quota, quota_of, shares_of
 from koordpolicy.algorithms.cpu_pools import CPUChoice
-from koordpolicy.algorithms.records import pod_record
+from koordpolicy.algorithms.records import PodRecords
 from koordpolicy.graph import About, RuleGraph
 from koordpolicy.graph.bands import translated_resources
 from koordpolicy.graph.graph import Facts
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
-from koordpolicy.model.facts.pod import container_facts, placed_pod_facts
+from koordpolicy.model.facts.pod import container_facts
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.model.protocol import EXTENDED_RESOURCE_SPEC
 from koordpolicy.model.reading import ObjectError, amounts, embedded_object, mapping, optional_mapping
 
 KIND: Final = "ContainerHook"
+TEXTS: Final = ("environment", "annotations", "unified")
+"""Fields of a container that are maps of texts."""
+_SLOTS: Final = ("cpuRequest", "cpuLimit", "memoryLimit", "cpus", "oomScore")
+_OF_CONTAINERS: Final = tuple(f"container.{name}" for name in _SLOTS)
+_NUMBERS: Final = (*(f"pod.{name}" for name in _SLOTS[:3]), *_OF_CONTAINERS)
+_ALWAYS_ASKED: Final = ("stages", "writer", "cpuSpeed", "failurePolicy")
+_FIELDS: Final = (*_NUMBERS, "pod.annotations", *(f"container.{name}" for name in TEXTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +44,17 @@ class GroupNumbers:
 
     def overlaid(self, other: "GroupNumbers") -> "GroupNumbers":
         """These numbers, with those that the other has in their place."""
-        said = {one.name: getattr(other, one.name) for one in fields(other)}
-        return replace(self, **{name: number for name, number in said.items() if number is not None})
+        if other == _SILENT:
+            return self
+        if self == _SILENT:
+            return other
+        return GroupNumbers(
+            self.shares if other.shares is None else other.shares,
+            self.quota if other.quota is None else other.quota,
+            self.memory_limit if other.memory_limit is None else other.memory_limit,
+            self.cpus if other.cpus is None else other.cpus,
+            self.oom_score if other.oom_score is None else other.oom_score,
+        )
 
 
 _SILENT: Final = GroupNumbers()
@@ -93,16 +109,18 @@ def numbers_by_writer(
     roots = hook_roots(graph, pod, node, now)
     listed = listed_containers(graph, pod)
     found = nothing_said(listed)
-    for hook in graph.subjects(KIND) if hooks is None else hooks:
+    spoken = spoken_fields(graph)
+    for hook in spoken if hooks is None else hooks:
         about = graph.about(KIND, hook, roots)
         if Stage.RUNNING in about.value("stages"):
-            found = found.joined(about.value("writer"), said_by_hook(about, listed))
+            found = found.joined(about.value("writer"), said_by_hook(about, spoken[hook], listed))
     return found
 
 
-def hook_roots(graph: RuleGraph, pod: Pod, node: Record, now: int) -> Facts:
-    """The records that hooks are asked about; `now` in nanoseconds since 1970."""
-    record = {**pod_record(pod, graph.catalogue, TIMES), **placed_pod_facts(pod)}
+def hook_roots(graph: RuleGraph, pod: Pod, node: Record, now: int, known: PodRecords | None = None) -> Facts:
+    """The records that hooks are asked about; `now` in nanoseconds since 1970, `known` those of pods that were asked about before."""
+    records = PodRecords() if known is None else known
+    record = records.placed(pod, graph.catalogue, TIMES)
     extended = extended_containers(pod, translated_resources(graph))
     if extended is not None:
         record["extendedContainers"] = [container_facts(one, init=False) for one in extended]
@@ -120,13 +138,44 @@ def nothing_said(listed: Collection[str]) -> HookedNumbers:
     return HookedNumbers(PodNumbers(containers={name: GroupNumbers() for name in listed}))
 
 
-def said_by_hook(about: About, listed: Mapping[str, Container]) -> PodNumbers:
-    """What one hook says of a pod and its containers. Raises `CelError`."""
+def said_by_hook(about: About, spoken: frozenset[str], listed: Mapping[str, Container]) -> PodNumbers:
+    """What one hook says of a pod and its containers, by the fields that it speaks of. Raises `CelError`."""
+    if spoken.isdisjoint(_NUMBERS):
+        return PodNumbers(containers=dict.fromkeys(listed, _SILENT))
     speed = about.value("cpuSpeed")
     return PodNumbers(
-        _group(about, "pod", speed),
-        {name: _container(about, speed, container_facts(one, init=False)) for name, one in listed.items()},
+        _group(about, spoken, "pod", speed),
+        dict.fromkeys(listed, _SILENT)
+        if spoken.isdisjoint(_OF_CONTAINERS)
+        else {
+            name: _group(about, spoken, "container", speed, container=container_facts(one, init=False))
+            for name, one in listed.items()
+        },
     )
+
+
+def spoken_fields(graph: RuleGraph) -> Mapping[str, frozenset[str]]:
+    """Of each hook, in order of name, the fields that any rule speaks of: the others need not be asked, for any pod."""
+
+    def found() -> Mapping[str, frozenset[str]]:
+        return {
+            hook: frozenset(name for name in _FIELDS if graph.about(KIND, hook).says(name))
+            for hook in graph.subjects(KIND)
+        }
+
+    return graph.once((KIND, "spoken"), found)
+
+
+def make_programs(graph: RuleGraph) -> None:
+    """Make all that hooks can be asked for, once a graph, so that no container waits for it."""
+
+    def made() -> bool:
+        for hook, spoken in spoken_fields(graph).items():
+            for name in (*_ALWAYS_ASKED, *spoken):
+                graph.program(f"{KIND}/{hook}.{name}")
+        return True
+
+    graph.once((KIND, "programs"), made)
 
 
 def extended_containers(pod: Pod, resources: Collection[str]) -> tuple[Container, ...] | None:
@@ -154,21 +203,14 @@ def _announced(name: str, said: Mapping[str, object]) -> Container:
     return Container(name, requests=amounts(said, "requests", at), limits=amounts(said, "limits", at))
 
 
-def _container(about: About, speed: float, container: Record) -> GroupNumbers:
-    choice, score = (about.value(f"container.{name}", container=container) for name in ("cpus", "oomScore"))
-    return replace(
-        _group(about, "container", speed, container=container),
-        cpus=None if choice is None else CPUChoice(choice),
-        oom_score=score,
-    )
-
-
-def _group(about: About, level: str, speed: float, **more: Any) -> GroupNumbers:
-    request, limit, memory = (
-        about.value(f"{level}.{name}", **more) for name in ("cpuRequest", "cpuLimit", "memoryLimit")
+def _group(about: About, spoken: frozenset[str], level: str, speed: float, **more: Any) -> GroupNumbers:
+    request, limit, memory, choice, score = (
+        about.value(name, **more) if (name := f"{level}.{one}") in spoken else None for one in _SLOTS
     )
     return GroupNumbers(
         None if request is None else shares_of(request),
         None if limit is None else normalized_quota(quota_of(limit), speed),
         None if memory is None else max(memory, UNLIMITED),
+        None if choice is None else CPUChoice(choice),
+        score,
     )

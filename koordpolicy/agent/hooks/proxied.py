@@ -46,13 +46,11 @@ def answer(scene: HookScene, pod_of: PodOf, stage: HookStage, data: bytes) -> tu
 
 
 def _of_pod(scene: HookScene, pod_of: PodOf, stage: Stage, asked: Message) -> tuple[bytes, tuple[str, ...]]:
-    told = told_pod(
-        asked.message("pod_meta"),
-        asked.texts("labels"),
-        asked.texts("annotations"),
-        asked.text("cgroup_parent"),
+    metadata = asked.message("pod_meta")
+    pod = pod_of(metadata.text("uid")) or told_pod(
+        metadata, asked.texts("labels"), asked.texts("annotations"), asked.text("cgroup_parent")
     )
-    changes = pod_changes(scene, pod_of(told.uid) or told, stage)
+    changes = pod_changes(scene, pod, stage)
     made = Message(POD_HOOK_ANSWER)
     made.put_texts("annotations", changes.annotations)
     return made.encoded(), changes.notes
@@ -63,14 +61,15 @@ def _of_container(
 ) -> tuple[bytes, tuple[str, ...]]:
     name = asked.message("container_meta").text("name")
     resources = asked.message("container_resources")
-    told = told_pod(
-        asked.message("pod_meta"),
+    metadata = asked.message("pod_meta")
+    pod = pod_of(metadata.text("uid")) or told_pod(
+        metadata,
         asked.texts("pod_labels"),
         asked.texts("pod_annotations"),
         asked.text("pod_cgroup_parent"),
         (told_container(name, resources),),
     )
-    changes = container_changes(scene, pod_of(told.uid) or told, name, stage)
+    changes = container_changes(scene, pod, name, stage)
     made = Message(CONTAINER_HOOK_ANSWER)
     made.put_texts("container_annotations", changes.annotations)
     put_changes(resources, changes)

@@ -6,9 +6,11 @@ from typing import Final
 
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.hooks.containers import KIND as HOOK
+from koordpolicy.agent.hooks.containers import make_programs
 from koordpolicy.agent.hooks.stages import STAGE_OF, Stage
 from koordpolicy.agent.hooks.starting import HookScene
 from koordpolicy.agent.node_strategies import cpu_pools
+from koordpolicy.algorithms.records import PodRecords
 from koordpolicy.cri.stages import HookStage
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
@@ -49,6 +51,7 @@ class HookScenes:
         self._now, self._clock = now, clock
         self._looked: tuple[int, RuleGraph, HookScene] | None = None
         self._said: Announced | None = None
+        self._known = PodRecords()
 
     def scene(self) -> HookScene:
         """What hooks are decided by. Raises `NodeUnknown`."""
@@ -60,7 +63,9 @@ class HookScenes:
         frame = self._frame()
         if frame is None:
             raise NodeUnknown("the agent does not know its node yet")
-        scene = HookScene(frame.graph, frame.record, cpu_pools(frame), frame.now)
+        scene = HookScene(frame.graph, frame.record, cpu_pools(frame), frame.now, self._known)
+        self._known.keep(list(self._pods().values()))
+        make_programs(frame.graph)
         self._looked = (clock, frame.graph, scene)
         return scene
 

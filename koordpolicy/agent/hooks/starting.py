@@ -12,16 +12,19 @@ from typing import Any
 from koordpolicy.agent.hooks.container_writes import container_cpus, container_writes
 from koordpolicy.agent.hooks.containers import (
     KIND,
+    TEXTS,
     HookedNumbers,
     hook_roots,
     listed_containers,
     nothing_said,
     said_by_hook,
+    spoken_fields,
 )
 from koordpolicy.agent.hooks.stages import Stage
 from koordpolicy.agent.plan import FileValue, container_group
 from koordpolicy.agent.strategies.arbiter import settle
 from koordpolicy.algorithms.cpu_pools import CPUPools
+from koordpolicy.algorithms.records import PodRecords
 from koordpolicy.graph import About, RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.cpuset import cpuset_text
@@ -55,37 +58,39 @@ class StartChanges:
 
 @dataclass(frozen=True, slots=True)
 class HookScene:
-    """The policies, the node's record, its pools of CPUs and the time in nanoseconds since 1970."""
+    """The policies, the node's record, its pools of CPUs and the time in nanoseconds since 1970; records of pods that were asked about."""
 
     graph: RuleGraph
     node: Record
     pools: CPUPools
     now: int
+    known: PodRecords = field(default_factory=PodRecords)
 
 
 def pod_changes(scene: HookScene, pod: Pod, stage: Stage) -> StartChanges:
     """What hooks change in a pod as a whole: annotations. Raises `HookFailed`."""
     notes: list[str] = []
     annotations: dict[str, str] = {}
-    roots = hook_roots(scene.graph, pod, scene.node, scene.now)
-    for hook, about in _speaking(scene, roots, stage, notes):
-        with _heeding(hook, about, notes):
-            annotations |= about.value("pod.annotations") or {}
+    roots = hook_roots(scene.graph, pod, scene.node, scene.now, scene.known)
+    for hook, about, spoken in _speaking(scene, roots, stage, notes):
+        if "pod.annotations" in spoken:
+            with _heeding(hook, about, notes):
+                annotations |= about.value("pod.annotations") or {}
     return StartChanges(annotations=annotations, notes=tuple(notes))
 
 
 def container_changes(scene: HookScene, pod: Pod, name: str, stage: Stage) -> StartChanges:
     """What hooks change in one container of a pod, an init container too. Raises `HookFailed`."""
     notes: list[str] = []
-    roots = hook_roots(scene.graph, pod, scene.node, scene.now)
+    roots = hook_roots(scene.graph, pod, scene.node, scene.now, scene.known)
     listed = listed_containers(scene.graph, pod)
     hooked, texts = nothing_said(listed), _Texts()
     container = _facts(pod, name, listed)
-    for hook, about in _speaking(scene, roots, stage, notes):
+    for hook, about, spoken in _speaking(scene, roots, stage, notes):
         with _heeding(hook, about, notes):
             # Init containers have none of the numbers while they run either: what they ask for is not in the pod's sum.
-            numbers = said_by_hook(about, listed) if name in listed else None
-            found = texts.joined(about, container)
+            numbers = said_by_hook(about, spoken, listed) if name in listed else None
+            found = texts.joined(about, spoken, container)
             hooked = hooked if numbers is None else hooked.joined(about.value("writer"), numbers)
             texts = found
     group = container_group(pod.uid, name)
@@ -112,17 +117,17 @@ class _Texts:
     annotations: Mapping[str, str] = field(default_factory=dict)
     unified: Mapping[str, str] = field(default_factory=dict)
 
-    def joined(self, about: About, container: Record) -> "_Texts":
+    def joined(self, about: About, spoken: frozenset[str], container: Record) -> "_Texts":
         """These, and what a hook says over them. Raises `CelError`."""
-        return _Texts(
-            *(
-                {**before, **(about.value(f"container.{name}", container=container) or {})}
-                for name, before in (
-                    ("environment", self.environment),
-                    ("annotations", self.annotations),
-                    ("unified", self.unified),
-                )
-            )
+        said = {
+            name: about.value(field, container=container) or {}
+            for name in TEXTS
+            if (field := f"container.{name}") in spoken
+        }
+        return (
+            _Texts(**{name: {**getattr(self, name), **said.get(name, {})} for name in TEXTS})
+            if said
+            else self
         )
 
 
@@ -135,15 +140,15 @@ def _facts(pod: Pod, name: str, listed: Mapping[str, Any]) -> Record:
 
 def _speaking(
     scene: HookScene, roots: Mapping[str, Any], stage: Stage, notes: list[str]
-) -> Iterator[tuple[str, About]]:
-    """The hooks that speak at a stage, in order of name."""
-    for hook in scene.graph.subjects(KIND):
+) -> Iterator[tuple[str, About, frozenset[str]]]:
+    """The hooks that speak at a stage, in order of name, with the fields that they speak of."""
+    for hook, spoken in spoken_fields(scene.graph).items():
         about = scene.graph.about(KIND, hook, roots)
         speaks = False
         with _heeding(hook, about, notes):
             speaks = stage in about.value("stages")
         if speaks:
-            yield hook, about
+            yield hook, about, spoken
 
 
 @contextmanager

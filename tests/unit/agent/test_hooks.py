@@ -30,7 +30,8 @@ from koordpolicy.cri.shapes import (
     POD_HOOK_ANSWER,
     POD_HOOK_REQUEST,
 )
-from koordpolicy.cri.stages import HookStage
+from koordpolicy.cri.stages import SERVICE, TTRPC_ENDPOINT, HookStage
+from koordpolicy.cri.ttrpc import TtrpcChannel
 from koordpolicy.cri.wire import Message
 from koordpolicy.model import protocol as wire
 from koordpolicy.model.pod import Container, Pod
@@ -252,6 +253,11 @@ def test_the_agent_answers_and_announces_itself(tmp_path: Path) -> None:
                 assert made.message("container_resources").integer("cpu_quota") == 150_000
                 with pytest.raises(CallFailed, match="INVALID_ARGUMENT"):
                     await client.call(method, GrpcCall(b"\xff", seconds=10))
+                assert told[TTRPC_ENDPOINT] == "/var/run/agent.sock.ttrpc"
+                direct = TtrpcChannel(places.ttrpc)
+                over_ttrpc = await direct.call(SERVICE, HookStage.PRE_CREATE.method_name, question(), 10)
+                assert over_ttrpc == made.encoded()
+                await direct.close()
                 scenes.given = scene(document("RuntimeHooks", "ours", {"failurePolicy": "Fail"}))
                 serving.announce()
                 told = json.loads((places.directory / "koordlet.json").read_bytes())
@@ -260,6 +266,6 @@ def test_the_agent_answers_and_announces_itself(tmp_path: Path) -> None:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
             await client.close()
-        assert [result for _, result in counts] == ["not ready", "answered", "unreadable"]
+        assert [result for _, result in counts] == ["not ready", "answered", "unreadable", "answered"]
 
     asyncio.run(story())

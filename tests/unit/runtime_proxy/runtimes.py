@@ -8,7 +8,7 @@ from pathlib import Path
 
 from koordpolicy.cri.calls import CallFailed, Channel, GrpcCall, GrpcServer, Handler
 from koordpolicy.cri.shapes import IDENTITY, POD_LIST
-from koordpolicy.cri.stages import HookStage
+from koordpolicy.cri.stages import TTRPC_ENDPOINT, HookStage
 from koordpolicy.cri.wire import Message
 from koordpolicy.runtime_proxy.hook_servers import HookServers
 from koordpolicy.runtime_proxy.interceptor import RUNTIME_SERVICE, Interceptor
@@ -57,11 +57,14 @@ class Place:
     async def call(self, name: str, request: bytes = b"", seconds: float = 10) -> bytes:
         return await self.kubelet.call(RUNTIME_SERVICE + name, GrpcCall(request, seconds=seconds))
 
-    def announce(self, name: str, stages: list[HookStage], policy: str = "", at: str = "") -> None:
+    def announce(
+        self, name: str, stages: list[HookStage], policy: str = "", at: str = "", *, ttrpc: bool = False
+    ) -> None:
         announcement = {
             "remote-endpoint": str(self.folder / f"{at or name}.sock"),
             "failure-policy": policy,
             "runtime-hooks": stages,
+            **({TTRPC_ENDPOINT: f"unix://{self.folder / name}.ttrpc"} if ttrpc else {}),
         }
         (self.folder / "hooks" / f"{name}.json").write_text(json.dumps(announcement))
 

@@ -20,6 +20,7 @@ from koordpolicy.cri.shapes import (
     UPDATE_RESOURCES,
 )
 from koordpolicy.cri.stages import HookStage
+from koordpolicy.cri.ttrpc import Refused, Status, TtrpcServer
 from koordpolicy.cri.wire import Message
 from koordpolicy.runtime_proxy.hook_servers import HookServers, read_hook_server
 from tests.unit.runtime_proxy.runtimes import Noting, Place, identity, listed, proxied
@@ -261,6 +262,40 @@ def test_the_next_server_is_asked_where_one_is_not_there(tmp_path: Path) -> None
             await place.call("RunPodSandbox", pod_request())
             assert [name for name, _ in there.heard] == [HookStage.PRE_RUN_POD]
             assert late.heard == []
+
+    run(tmp_path, work)
+
+
+def test_a_server_that_speaks_ttrpc_is_asked_over_it(tmp_path: Path) -> None:
+    said: list[tuple[str, bytes]] = []
+
+    def answer(method: str, request: bytes) -> bytes:
+        said.append((method, request))
+        match len(said):
+            case 1:
+                return resources_answer({"A": "2"}, cpu_shares=512)
+            case 2:
+                raise Refused("not like that", Status.FAILED_PRECONDITION)
+            case _:
+                raise Refused("not known", Status.INVALID_ARGUMENT)
+
+    async def work(place: Place) -> None:
+        place.announce("koordlet", [HookStage.PRE_CREATE], ttrpc=True)
+        server = TtrpcServer(tmp_path / "koordlet.ttrpc", answer)
+        await place.call("RunPodSandbox", pod_request())
+        await place.call(
+            "CreateContainer", container_request()
+        )  # nobody is there yet, and policy is to go on
+        await server.start()
+        await place.call("CreateContainer", container_request())
+        assert created(place.runtime.heard[-1][1]).integer("cpu_shares") == 512
+        with pytest.raises(CallFailed, match="not like that"):
+            await place.call("CreateContainer", container_request())
+        await place.call("CreateContainer", container_request())
+        assert place.runtime.heard[-1][1] == container_request()
+        await server.stop()
+        await place.call("CreateContainer", container_request())
+        assert [method for method, _ in said] == ["PreCreateContainerHook"] * 3
 
     run(tmp_path, work)
 
