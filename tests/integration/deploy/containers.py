@@ -1,8 +1,10 @@
 """Containers of an image in a real containerd and runc, with what a pod's container says of itself. As root."""
 
+import json
 import os
 import shutil
 import subprocess
+import tarfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,8 +16,6 @@ from tests.parts.processes import Running
 from tests.parts.table import find
 
 _SECONDS = 180
-USER = 65532
-"""The account of the image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Containers:
 
     socket: Path
     programs: Path
+    archive: Path
     image: str
     folder: Path
     started: list[str] = field(default_factory=list)
@@ -44,27 +45,53 @@ class Containers:
     ) -> None:
         """A container of a pod's spec in the background. `places` are its volumes' directories on this machine.
 
-        Taken from the spec: command, capabilities, privileges, read-only root, mounts, limit of memory; the user is the image's, which the spec asks for. The arguments are
-        `words`, since ports and addresses are a test's own.
+        Taken from the spec: command, user, capabilities, privileges, read-only root, mounts, limit of memory. The arguments are `words`,
+        since ports and addresses are a test's own.
         """  # fmt: skip
         context = {**pod.get("securityContext", {}), **container["securityContext"]}
-        assert context["readOnlyRootFilesystem"]
         assert not context["allowPrivilegeEscalation"]
-        options = ["--detach", "--read-only", "--net-host", "--log-uri", f"file://{self.log(name)}"]
-        assert context["runAsUser"] == USER
+        spec = json.loads(self._ctr("oci", "spec").stdout)
+        process, linux = spec["process"], spec["linux"]
+        image = _configuration(self.archive)
+        process["args"] = [*container["command"], *words]
+        process["env"] = [*image["Env"], *(f"{key}={value}" for key, value in environment.items())]
+        process["cwd"] = image.get("WorkingDir") or "/"
+        process["user"] = {"uid": context["runAsUser"], "gid": context["runAsUser"]}
+        process["noNewPrivileges"] = True
         if context["capabilities"]["drop"] == ["ALL"]:
-            options += [word for one in _DEFAULT_CAPABILITIES for word in ("--cap-drop", one)]
-        for mount in container["volumeMounts"]:
-            source = places[mount["name"]]
-            kind = "ro" if mount.get("readOnly") else "rw"
-            options += ["--mount", f"type=bind,src={source},dst={mount['mountPath']},options=rbind:{kind}"]
-        options += ["--mount", f"type=bind,src={places['kubeconfig']},dst=/etc/kubeconfig,options=rbind:ro"]
-        for key, value in environment.items():
-            options += ["--env", f"{key}={value}"]
-        options += ["--memory-limit", str(_bytes(container["resources"]["limits"]["memory"]))]
-        ran = self._ctr("run", *options, self.image, name, *container["command"], *words)
+            process["capabilities"] = {}
+        spec["root"] = {"path": str(self._root()), "readonly": context["readOnlyRootFilesystem"]}
+        linux["namespaces"] = [one for one in linux["namespaces"] if one["type"] != "network"]
+        linux["resources"]["memory"] = {"limit": _bytes(container["resources"]["limits"]["memory"])}
+        kubeconfig = {"name": "kubeconfig", "mountPath": "/etc/kubeconfig", "readOnly": True}
+        for mount in (*container["volumeMounts"], kubeconfig):
+            options = ["rbind", "ro" if mount.get("readOnly") else "rw"]
+            source, place = str(places[mount["name"]]), mount["mountPath"]
+            spec["mounts"].append(
+                {"type": "bind", "source": source, "destination": place, "options": options}
+            )
+        file = self.folder / f"{name}.json"
+        file.write_text(json.dumps(spec), "utf-8")
+        ran = self._ctr(
+            "run", "--detach", "--log-uri", f"file://{self.log(name)}", "--config", str(file), name
+        )
         assert ran.returncode == 0, ran.stderr
         self.started.append(name)
+
+    def _root(self) -> Path:
+        """The image's files, mounted once for all containers: runc makes the places of mounts there, containers write nothing."""
+        place = self.folder / "image"
+        if not place.exists():
+            place.mkdir()
+            told = self._ctr("images", "mount", "--rw", self.image, str(place))
+            assert told.returncode == 0, told.stderr
+        return place
+
+    def unmount(self) -> None:
+        """Take the image's files away, when no container is left."""
+        place = self.folder / "image"
+        if place.exists():
+            self._ctr("images", "unmount", "--rm", str(place))
 
     def log(self, name: str) -> Path:
         """Where a container's output goes."""
@@ -78,6 +105,7 @@ class Containers:
             time.sleep(0.2)
         self._ctr("task", "delete", "--force", name)
         self._ctr("container", "delete", name)
+        self.started.remove(name)
 
     def _ctr(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -106,17 +134,18 @@ def containers(archive: Path, folder: Path) -> Iterator[Containers]:
         environment=_environment(programs),
     )
     with started as daemon:
-        found = Containers(folder / "containerd.sock", programs, "", folder)
+        found = Containers(folder / "containerd.sock", programs, archive, "", folder)
         daemon.ready(lambda: found._ctr("version").returncode == 0, 60)
         told = found._ctr("images", "import", "--no-unpack", str(archive))
         assert told.returncode == 0, told.stderr
         image = found._ctr("images", "ls", "--quiet").stdout.split()[0]
-        there = Containers(found.socket, programs, image, folder)
+        there = Containers(found.socket, programs, archive, image, folder)
         try:
             yield there
         finally:
-            for name in there.started:
+            for name in tuple(there.started):
                 there.stop(name)
+            there.unmount()
 
 
 def _environment(programs: Path) -> dict[str, str]:
@@ -128,11 +157,18 @@ def _bytes(quantity: str) -> int:
     return int(quantity[:-2]) * {"Mi": 2**20, "Gi": 2**30}[quantity[-2:]]
 
 
-_DEFAULT_CAPABILITIES = tuple(
-    f"CAP_{one}"
-    for one in (
-        "CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID", "SETFCAP", "SETPCAP",
-        "NET_BIND_SERVICE", "SYS_CHROOT", "KILL", "AUDIT_WRITE",
-    )
-)  # fmt: skip
-"""What containerd gives a container that says nothing."""
+def _configuration(archive: Path) -> dict[str, Any]:
+    """What an image's containers start with, of an archive with one image: `Env`, `WorkingDir`."""
+    with tarfile.open(archive) as files:
+
+        def read(name: str) -> Any:
+            found = files.extractfile(name)
+            assert found is not None
+            return json.load(found)
+
+        def blob(described: Mapping[str, str]) -> Any:
+            return read(f"blobs/{described['digest'].replace(':', '/')}")
+
+        (manifest,) = read("index.json")["manifests"]
+        found: dict[str, Any] = blob(blob(manifest)["config"])["config"]
+        return found
