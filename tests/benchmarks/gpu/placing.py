@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,6 +15,7 @@ from koordpolicy.model.devices import Device, NodeDevices
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.scheduler import Scheduler
+from tests.benchmarks.gpu.published import CLASSES
 from tests.benchmarks.gpu.trace import TraceNode, TracePod, arrivals
 
 POLICIES: Final = Path(__file__).parent / "policies"
@@ -28,6 +29,9 @@ ARRIVING: Final = 1.3
 
 _HEAD: Final = {"apiVersion": "koordpolicy.io/v1alpha1"}
 NOW: Final = 1_700_000_000 * 10**9
+
+
+MEASURES: Final = ("allocated", "fragmented", "fragmented of idle")
 
 
 class Point(NamedTuple):
@@ -61,10 +65,15 @@ def compiled(policy: str, usual: str) -> RuleGraph:
     return found.graph
 
 
-def place_all(
-    graph: RuleGraph, nodes: Sequence[TraceNode], pods: Sequence[TracePod], seed: int
-) -> list[Point]:
-    """What was allocated after each arrival."""
+class Course(NamedTuple):
+    """A run: what was allocated after each arrival, and how many pods of each class found no node."""
+
+    points: list[Point]
+    failed: Mapping[str, int]
+
+
+def place_all(graph: RuleGraph, nodes: Sequence[TraceNode], pods: Sequence[TracePod], seed: int) -> Course:
+    """What became of each pod."""
     chance = random.Random(seed)
     capacity = 1000 * sum(node.gpus for node in nodes)
     coming = arrivals(pods, int(ARRIVING * capacity), chance)
@@ -75,7 +84,9 @@ def place_all(
         _set_node(made, f"node-{rank:05}", node)
     spare = np.array([node.cpu for node in nodes])
     row_of = {f"node-{rank:05}": row for row, rank in enumerate(ranks)}
-    found, arrived, allocated = [], 0, 0
+    found: list[Point] = []
+    failed = dict.fromkeys(CLASSES, 0)
+    arrived = allocated = 0
     for at, one in enumerate(coming):
         pod = _pod(f"pod-{at}", one)
         made.set_pod(pod)
@@ -87,18 +98,33 @@ def place_all(
             spare[row_of[decision.node]] -= one.cpu
         else:
             made.remove_pod(pod.key)
+            for which in ("all", _class(one)):
+                failed[which] = failed.get(which, 0) + 1
         kept = made.cache.state.cards.fragmentation(TYPE)
         assert kept is not None
         fragmented = 10 * kept.fragmentation(spare)  # thousandths of percents of one
         found.append(Point(*(100 * each / capacity for each in (arrived, allocated, fragmented))))
+    return Course(found, failed)
+
+
+def _class(pod: TracePod) -> str:
+    if not pod.gpus:
+        return "none"
+    return "share" if pod.milli < 1000 else str(pod.gpus)
+
+
+def curve(points: Sequence[Point], measure: str, to: int) -> list[float]:
+    """What is measured by percent arrived, from 0 to `to`: the mean over the arrivals that round to it, else over those next to it."""
+    exactly: dict[int, list[float]] = {}
+    for one in points:
+        exactly.setdefault(round(one.arrived), []).append(one.value(measure))
+    found = []
+    for arrived in range(to + 1):
+        near = exactly.get(arrived) or [
+            one.value(measure) for one in points if abs(one.arrived - arrived) <= 1
+        ]
+        found.append(sum(near) / len(near))
     return found
-
-
-def at(points: Sequence[Point], measure: str, arrived: int) -> float:
-    """What is measured when so many percent have arrived: the mean over the arrivals that round to it."""
-    near = [one.value(measure) for one in points if round(one.arrived) == arrived]
-    near = near or [one.value(measure) for one in points if abs(one.arrived - arrived) <= 1]
-    return sum(near) / len(near)
 
 
 def _set_node(made: Scheduler, name: str, node: TraceNode) -> None:

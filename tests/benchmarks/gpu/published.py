@@ -17,6 +17,16 @@ UNALLOCATED: Final[Mapping[str, tuple[float, ...]]] = {
 }
 """At 100 % arrival, by policy and workload."""
 
+DEVIATIONS: Final[Mapping[str, tuple[float, ...]]] = {
+    "random": (0.31, 0.27, 0.32, 0.15, 0.24, 0.25, 0.49),
+    "dot-product": (0.18, 0.26, 0.13, 0.28, 0.37, 0.24, 0.30),
+    "clustering": (0.58, 0.38, 0.58, 0.48, 0.67, 0.21, 0.57),
+    "packing": (0.50, 0.39, 0.50, 0.48, 0.62, 0.37, 0.60),
+    "best-fit": (0.14, 0.12, 0.14, 0.21, 0.20, 0.26, 0.24),
+    "fgd": (0.10, 0.13, 0.07, 0.15, 0.18, 0.17, 0.15),
+}
+"""Of the same, over the seeds."""
+
 SATURATED: Final[Mapping[str, tuple[float, ...]]] = {
     "random": (87.47, 89.11, 86.00, 79.44, 87.43, 86.46, 88.69),
     "dot-product": (90.85, 91.95, 89.56, 82.42, 90.39, 89.14, 92.06),
@@ -46,3 +56,16 @@ OVER_ARRIVAL: Final[Mapping[tuple[str, int], Mapping[str, float]]] = {
     ("fragmented of idle", 90): _by_policy(96.65, 94.18, 84.33, 83.60, 74.08, 49.97),
 }
 """On the default workload, by what is measured and percent arrived."""
+
+CLASSES: Final = ("all", "share", "1", "2", "4", "8")
+"""Classes of pods: all of them, those that ask for a part of a GPU, or for so many whole ones."""
+
+FAILED: Final[Mapping[str, tuple[float, ...]]] = {
+    "random": (2670, 875, 1747, 7.3, 7.9, 32.2),
+    "dot-product": (2786, 1195, 1561, 6.5, 6.7, 16.9),
+    "clustering": (2715, 1166, 1520, 6.1, 6.4, 16.6),
+    "packing": (2716, 1167, 1520, 6.0, 6.4, 16.5),
+    "best-fit": (2627, 1128, 1471, 5.9, 6.1, 16.2),
+    "fgd": (2467, 1055, 1386, 5.7, 5.5, 15.3),
+}
+"""Pods without a node in the whole run on the default workload, by class: not published, counted by an independent simulation."""
