@@ -99,11 +99,15 @@ class Flux:
         self.site.send("PATCH", f"{SOURCES}/{name}/status", {"status": status})
         return revision
 
-    def reconcile(self, name: str) -> None:
-        """Apply that source from now on, and wait for health, as the Kustomization that we ship says."""
+    def reconcile(self, name: str, path: str = "") -> None:
+        """Apply that source from now on, and wait for health, as the Kustomization that we ship says.
+
+        `path` is the part of it, that of the Kustomization when empty.
+        """
         made = shipped("Kustomization")
         # What fails for other reasons than ours, on a busy machine, is tried again soon.
         spec = {**made["spec"], "sourceRef": {"kind": "GitRepository", "name": name}, "retryInterval": "5s"}
+        spec["path"] = path or spec["path"]
         self.site.send("POST", KUSTOMIZATIONS, {**made, "spec": spec, "metadata": {"name": name}})
 
     def kustomization(self, name: str) -> dict[str, Any] | None:
