@@ -223,7 +223,7 @@ def _pod_record(request: Message, config: Message) -> PodRecord:
 
 def _container_record(config: Message, pod: PodRecord) -> ContainerRecord:
     made = container_request(pod)
-    made.take("container_meta", config, "metadata")
+    made.put_message("container_meta", config.message("metadata"))  # read once, as it is changed later
     made.take("container_annotations", config, "annotations")
     linux = config.message("linux")
     if has := linux.has("resources"):
