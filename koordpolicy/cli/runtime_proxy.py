@@ -33,4 +33,5 @@ def settings_of(arguments: argparse.Namespace) -> ProxySettings:
         raise CannotRunError("--skip-label takes KEY=VALUE")
     if arguments.listen == arguments.runtime:
         raise CannotRunError("--listen and --runtime are two sockets: the kubelet's, and the runtime's own")
-    return ProxySettings(arguments.listen, arguments.runtime, arguments.hooks, timeout, (key, value))
+    records = arguments.records or arguments.listen.parent / "records"
+    return ProxySettings(arguments.listen, arguments.runtime, arguments.hooks, records, timeout, (key, value))

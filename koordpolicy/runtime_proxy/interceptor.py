@@ -14,6 +14,7 @@ from koordpolicy.cri.shapes import (
 )
 from koordpolicy.cri.stages import HookStage
 from koordpolicy.cri.wire import Message, WireError
+from koordpolicy.runtime_proxy.checkpoint import Checkpoint
 from koordpolicy.runtime_proxy.hook_servers import HookRefused, HookServers
 from koordpolicy.runtime_proxy.merging import (
     merge_container,
@@ -33,21 +34,22 @@ _LISTED_WITHIN: Final = 10.0
 
 
 class Interceptor:
-    """Stands in the way of seven calls; `skips` says by a pod's labels that hooks are not asked about it."""
+    """Stands in the way of eight calls; `skips` says by a pod's labels that hooks are not asked about it."""
 
     def __init__(
         self,
         runtime: Channel,
         servers: HookServers,
         skips: Callable[[Mapping[str, str]], bool],
+        checkpoint: Checkpoint,
     ) -> None:
         self._runtime = runtime
         self._servers = servers
         self._skips = skips
-        self.records = Records()
+        self.records = Records(checkpoint)
 
     def handlers(self) -> Mapping[str, Handler]:
-        """What answers which call. RemoveContainer changes nothing, and what it removes is forgotten."""
+        """What answers which call. Those that remove something change nothing, and what they remove is forgotten."""
         return {
             RUNTIME_SERVICE + name: handler
             for name, handler in (
@@ -58,6 +60,7 @@ class Interceptor:
                 ("UpdateContainerResources", self._update),
                 ("StopContainer", self._stop),
                 ("RemoveContainer", self._remove),
+                ("RemovePodSandbox", self._remove_pod),
             )
         }
 
@@ -96,7 +99,7 @@ class Interceptor:
             return await self._unread("RunPodSandbox", asked, error)
         answer = await self._on("RunPodSandbox", asked)
         if identity := _identity(answer):
-            self.records.pods[identity] = record
+            self.records.put_pod(identity, record)
         return answer
 
     async def _stop_pod(self, asked: GrpcCall) -> bytes:
@@ -107,17 +110,22 @@ class Interceptor:
         finally:
             if record is not None:
                 await self._tell(HookStage.POST_STOP_POD, record, asked)
-                self.records.pods.pop(identity, None)
+                self.records.drop_pod(identity)
+
+    async def _remove_pod(self, asked: GrpcCall) -> bytes:
+        answer = await self._on("RemovePodSandbox", asked)
+        self.records.drop_sandbox(_identity(asked.request))
+        return answer
 
     # --- containers -------------------------------------------------------------------------------
 
     async def _create(self, asked: GrpcCall) -> bytes:
         try:
             request = Message(CREATE_CONTAINER, asked.request)
-            pod = self.records.pods.get(request.text("pod_sandbox_id"))
+            pod = self.records.pods.get(sandbox := request.text("pod_sandbox_id"))
             if pod is None:
                 return await self._on("CreateContainer", asked)
-            record = _container_record(request.message("config"), pod)
+            record = _container_record(request.message("config"), pod, sandbox)
             if await self._ask(HookStage.PRE_CREATE, record, asked):
                 put_container(request, record)
                 asked = _with(asked, request)
@@ -128,13 +136,13 @@ class Interceptor:
             metadata = record.asked.message("container_meta")
             metadata.put_text("id", identity)
             record.asked.put_message("container_meta", metadata)
-            self.records.containers[identity] = record
+            self.records.put_container(identity, record)
         return answer
 
     async def _start(self, asked: GrpcCall) -> bytes:
-        record = self.records.containers.get(_identity(asked.request))
-        if record is not None:
-            await self._ask(HookStage.PRE_START, record, asked)
+        record = self.records.containers.get(identity := _identity(asked.request))
+        if record is not None and await self._ask(HookStage.PRE_START, record, asked):
+            self.records.put_container(identity, record)
         try:
             return await self._on("StartContainer", asked)
         finally:
@@ -144,7 +152,7 @@ class Interceptor:
     async def _update(self, asked: GrpcCall) -> bytes:
         try:
             request = Message(UPDATE_RESOURCES, asked.request)
-            record = self.records.containers.get(request.text("container_id"))
+            record = self.records.containers.get(identity := request.text("container_id"))
             if record is not None:
                 merge_update(record, request.message("linux"))
                 if await self._ask(HookStage.PRE_UPDATE, record, asked) and record.has_resources:
@@ -152,7 +160,10 @@ class Interceptor:
                     asked = _with(asked, request)
         except WireError as error:
             return await self._unread("UpdateContainerResources", asked, error)
-        return await self._on("UpdateContainerResources", asked)
+        answer = await self._on("UpdateContainerResources", asked)
+        if record is not None:
+            self.records.put_container(identity, record)
+        return answer
 
     async def _stop(self, asked: GrpcCall) -> bytes:
         identity = _identity(asked.request)
@@ -162,11 +173,11 @@ class Interceptor:
         finally:
             if record is not None:
                 await self._tell(HookStage.POST_STOP, record, asked)
-                self.records.containers.pop(identity, None)
+                self.records.drop_container(identity)
 
     async def _remove(self, asked: GrpcCall) -> bytes:
         answer = await self._on("RemoveContainer", asked)
-        self.records.containers.pop(_identity(asked.request), None)
+        self.records.drop_container(_identity(asked.request))
         return answer
 
     # --- hooks ------------------------------------------------------------------------------------
@@ -221,7 +232,7 @@ def _pod_record(request: Message, config: Message) -> PodRecord:
     return PodRecord(made)
 
 
-def _container_record(config: Message, pod: PodRecord) -> ContainerRecord:
+def _container_record(config: Message, pod: PodRecord, sandbox: str) -> ContainerRecord:
     made = container_request(pod)
     made.put_message("container_meta", config.message("metadata"))  # read once, as it is changed later
     made.take("container_annotations", config, "annotations")
@@ -229,7 +240,7 @@ def _container_record(config: Message, pod: PodRecord) -> ContainerRecord:
     if has := linux.has("resources"):
         made.take("container_resources", linux, "resources")
     made.take("container_envs", config, "envs")
-    return ContainerRecord(pod, made, has)
+    return ContainerRecord(pod, sandbox, made, has)
 
 
 def _with(asked: GrpcCall, request: Message) -> GrpcCall:

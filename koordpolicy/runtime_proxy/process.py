@@ -9,6 +9,7 @@ from typing import Final
 
 from koordpolicy.cri.calls import CallFailed, Channel, GrpcCall, GrpcServer
 from koordpolicy.runtime.process import CannotStart, Process
+from koordpolicy.runtime_proxy.checkpoint import Checkpoint
 from koordpolicy.runtime_proxy.hook_servers import HookServers
 from koordpolicy.runtime_proxy.interceptor import RUNTIME_SERVICE, Interceptor
 
@@ -22,7 +23,8 @@ _PAUSE: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ProxySettings:
-    """Where it listens, where the runtime does, who announces hook servers, and how long one may take, in seconds.
+    """Where it listens, where the runtime does, who announces hook servers, where records of what runs are kept, and how long
+    a hook server may take, in seconds.
 
     `skip` is a label, key and value, of pods that hooks are not asked about.
     """
@@ -30,6 +32,7 @@ class ProxySettings:
     listen: Path
     runtime: Path
     hooks: Path
+    records: Path
     hook_timeout: float
     skip: tuple[str, str]
 
@@ -46,7 +49,7 @@ async def run_proxy(process: Process, settings: ProxySettings) -> None:
     except OSError as error:
         raise CannotStart(f"--hooks {settings.hooks}: {error.strerror}") from None
     runtime, servers = Channel(settings.runtime), HookServers(settings.hooks, settings.hook_timeout)
-    interceptor = Interceptor(runtime, servers, skips)
+    interceptor = Interceptor(runtime, servers, skips, Checkpoint(settings.records))
     server = GrpcServer(settings.listen, interceptor.handlers(), runtime)
     try:
         if not await process.before_stop(_runtime_is_there(runtime)):

@@ -10,7 +10,8 @@ from koordpolicy.cri.shapes import (
     POD_HOOK_REQUEST,
     POD_LIST,
 )
-from koordpolicy.cri.wire import Message
+from koordpolicy.cri.wire import Message, WireError
+from koordpolicy.runtime_proxy.checkpoint import Checkpoint, Kept
 
 _POD: Final = "pod_meta"
 
@@ -31,44 +32,67 @@ class ContainerRecord:
     """A container as hook servers are told of it. `has_resources` is false where nobody has told of any since the proxy began."""
 
     pod: PodRecord
+    sandbox: str
     asked: Message
     has_resources: bool
 
 
-@dataclass(slots=True)
 class Records:
     """Pods by the ID of their sandbox, and containers by theirs."""
 
-    pods: dict[str, PodRecord] = field(default_factory=dict)
-    containers: dict[str, ContainerRecord] = field(default_factory=dict)
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self.pods: dict[str, PodRecord] = {}
+        self.containers: dict[str, ContainerRecord] = {}
+
+    def put_pod(self, identity: str, record: PodRecord) -> None:
+        """Remember a pod, over a restart too."""
+        self.pods[identity] = record
+        self._checkpoint.keep(identity, Kept(record.asked.encoded()))
+
+    def put_container(self, identity: str, record: ContainerRecord) -> None:
+        """Remember a container, over a restart too."""
+        self.containers[identity] = record
+        self._checkpoint.keep(identity, Kept(record.asked.encoded(), record.sandbox, record.has_resources))
+
+    def drop_pod(self, identity: str) -> None:
+        """Forget a pod."""
+        if self.pods.pop(identity, None) is not None:
+            self._checkpoint.forget(identity)
+
+    def drop_container(self, identity: str) -> None:
+        """Forget a container."""
+        if self.containers.pop(identity, None) is not None:
+            self._checkpoint.forget(identity)
+
+    def drop_sandbox(self, identity: str) -> None:
+        """Forget a pod with all that was in it."""
+        self.drop_pod(identity)
+        for name in [name for name, one in self.containers.items() if one.sandbox == identity]:
+            self.drop_container(name)
 
     def take_over(self, pods: bytes, containers: bytes) -> list[str]:
         """Make records of what a runtime lists; the IDs of containers whose pod it does not list. Raises `WireError`.
 
-        A runtime lists neither the parent of control groups nor resources nor environments.
+        A runtime lists neither the parent of control groups nor resources nor environments: these are those of the checkpoint,
+        as far as it has any. What it has of others goes.
         """
-        for pod in Message(POD_LIST, pods).messages("items"):
-            asked = Message(POD_HOOK_REQUEST)
-            for name, of in (
-                (_POD, "metadata"),
-                ("runtime_handler", "runtime_handler"),
-                ("labels", "labels"),
-                ("annotations", "annotations"),
-            ):
-                asked.take(name, pod, of)
-            self.pods.setdefault(pod.text("id"), PodRecord(asked))
+        kept = self._checkpoint.read()
         lost = []
+        for pod in Message(POD_LIST, pods).messages("items"):
+            identity = pod.text("id")
+            if identity not in self.pods:
+                self.pods[identity] = _pod_of(kept.pop(identity, None)) or _listed_pod(pod)
         for one in Message(CONTAINER_LIST, containers).messages("containers"):
-            of_pod = self.pods.get(one.text("pod_sandbox_id"))
-            if of_pod is None:
-                lost.append(one.text("id"))
-                continue
-            metadata = one.message("metadata")
-            metadata.put_text("id", one.text("id"))
-            asked = container_request(of_pod)
-            asked.put_message("container_meta", metadata)
-            asked.take("container_annotations", one, "annotations")
-            self.containers.setdefault(one.text("id"), ContainerRecord(of_pod, asked, has_resources=False))
+            identity, sandbox = one.text("id"), one.text("pod_sandbox_id")
+            of = self.pods.get(sandbox)
+            if of is None:
+                lost.append(identity)
+            elif identity not in self.containers:
+                record = _container_of(kept.pop(identity, None), of, sandbox)
+                self.containers[identity] = record or _listed_container(one, of, sandbox)
+        for identity in kept:
+            self._checkpoint.forget(identity)
         return lost
 
 
@@ -83,3 +107,40 @@ def container_request(pod: PodRecord) -> Message:
     ):
         asked.take(name, pod.asked, of)
     return asked
+
+
+def _listed_pod(pod: Message) -> PodRecord:
+    asked = Message(POD_HOOK_REQUEST)
+    for name, of in (
+        (_POD, "metadata"),
+        ("runtime_handler", "runtime_handler"),
+        ("labels", "labels"),
+        ("annotations", "annotations"),
+    ):
+        asked.take(name, pod, of)
+    return PodRecord(asked)
+
+
+def _listed_container(one: Message, pod: PodRecord, sandbox: str) -> ContainerRecord:
+    metadata = one.message("metadata")
+    metadata.put_text("id", one.text("id"))
+    asked = container_request(pod)
+    asked.put_message("container_meta", metadata)
+    asked.take("container_annotations", one, "annotations")
+    return ContainerRecord(pod, sandbox, asked, has_resources=False)
+
+
+def _pod_of(kept: Kept | None) -> PodRecord | None:
+    try:
+        return None if kept is None else PodRecord(Message(POD_HOOK_REQUEST, kept.asked))
+    except WireError:
+        return None
+
+
+def _container_of(kept: Kept | None, pod: PodRecord, sandbox: str) -> ContainerRecord | None:
+    if kept is None or kept.sandbox != sandbox:
+        return None
+    try:
+        return ContainerRecord(pod, sandbox, Message(CONTAINER_HOOK_REQUEST, kept.asked), kept.has_resources)
+    except WireError:
+        return None

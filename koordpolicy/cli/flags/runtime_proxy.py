@@ -34,6 +34,13 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "(/etc/runtime/hookserver.d)",
     )
     parser.add_argument(
+        "--records",
+        metavar="DIR",
+        type=Path,
+        help="keep there what is known of pods and containers, so that a restarted proxy knows it; environments stand in it, and a "
+        "reboot should empty it (`records` beside the socket of --listen)",
+    )
+    parser.add_argument(
         "--hook-timeout",
         metavar="DURATION",
         default="5s",

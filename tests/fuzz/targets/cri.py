@@ -32,6 +32,7 @@ from koordpolicy.cri.stages import HookStage
 from koordpolicy.cri.ttrpc import Refused
 from koordpolicy.cri.wire import Message, Shape, WireError, encoded_varint
 from koordpolicy.model.pod import Pod
+from koordpolicy.runtime_proxy.checkpoint import Checkpoint, Kept, read_record
 from koordpolicy.runtime_proxy.hook_servers import HookServers
 from koordpolicy.runtime_proxy.interceptor import RUNTIME_SERVICE, Interceptor
 from tests.fuzz.mutations import mutate_bytes
@@ -69,6 +70,19 @@ class _Hooks(HookServers):
 
     async def ask(self, stage: HookStage, request: bytes, seconds: float | None) -> bytes | None:
         return self.said
+
+
+class _Unkept(Checkpoint):
+    """Keeps nothing."""
+
+    def __init__(self) -> None:
+        pass
+
+    def keep(self, identity: str, kept: Kept) -> None:
+        pass
+
+    def forget(self, identity: str) -> None:
+        pass
 
 
 class _Scenes(HookScenes):
@@ -149,6 +163,8 @@ def _run(data: bytes) -> None:
 
 def _all(request: bytes, said: bytes) -> None:
     _LOOPS[0].run_until_complete(_proxied(request, said))
+    with suppress(WireError):
+        read_record(request)
     for stage in HookStage:
         with suppress(WireError, HookFailed):
             answer(_scene(), lambda uid: None, stage, request)
@@ -161,7 +177,7 @@ def _all(request: bytes, said: bytes) -> None:
 async def _proxied(request: bytes, said: bytes) -> None:
     for hooks in (None, said):
         runtime = _Runtime()
-        proxy = Interceptor(runtime, _Hooks(hooks), lambda labels: False)
+        proxy = Interceptor(runtime, _Hooks(hooks), lambda labels: False, _Unkept())
         handlers = proxy.handlers()
         for first in ("RunPodSandbox", "CreateContainer"):  # so that there is something to know
             await handlers[RUNTIME_SERVICE + first](GrpcCall(_filled(_SHAPES[first]).encoded()))

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from koordpolicy.cri.calls import CallFailed, Channel, GrpcCall, GrpcServer, Handler
-from koordpolicy.cri.shapes import IDENTITY, POD_LIST
+from koordpolicy.cri.shapes import CONTAINER_LIST, IDENTITY, POD_LIST
 from koordpolicy.cri.stages import TTRPC_ENDPOINT, HookStage
 from koordpolicy.cri.wire import Message
+from koordpolicy.runtime_proxy.checkpoint import Checkpoint
 from koordpolicy.runtime_proxy.hook_servers import HookServers
 from koordpolicy.runtime_proxy.interceptor import RUNTIME_SERVICE, Interceptor
 
 CALLS = (
     "RunPodSandbox", "StopPodSandbox", "CreateContainer", "StartContainer", "UpdateContainerResources", "StopContainer",
-    "RemoveContainer", "ListPodSandbox", "ListContainers", "Version", "Status",
+    "RemoveContainer", "RemovePodSandbox", "ListPodSandbox", "ListContainers", "Version", "Status",
 )  # fmt: skip
 
 
@@ -100,7 +101,7 @@ async def proxied(
     )
     await backend.start()
     onward, servers = Channel(folder / "runtime.sock"), HookServers(folder / "hooks", hook_seconds)
-    interceptor = Interceptor(onward, servers, skips)
+    interceptor = Interceptor(onward, servers, skips, Checkpoint(folder / "records"))
     proxy = GrpcServer(folder / "proxy.sock", interceptor.handlers(), onward)
     await interceptor.take_over()
     await proxy.start()
@@ -122,4 +123,14 @@ def listed(name: str) -> bytes:
     pod = Message(POD_LIST["items"].shape or {})
     pod.put_text("id", name)
     made.put_messages("items", [pod])
+    return made.encoded()
+
+
+def listed_container(name: str, sandbox: str) -> bytes:
+    """A list with one container of that ID in a pod."""
+    made = Message(CONTAINER_LIST)
+    one = Message(CONTAINER_LIST["containers"].shape or {})
+    one.put_text("id", name)
+    one.put_text("pod_sandbox_id", sandbox)
+    made.put_messages("containers", [one])
     return made.encoded()

@@ -23,7 +23,7 @@ from koordpolicy.cri.stages import HookStage
 from koordpolicy.cri.ttrpc import Refused, Status, TtrpcServer
 from koordpolicy.cri.wire import Message
 from koordpolicy.runtime_proxy.hook_servers import HookServers, read_hook_server
-from tests.unit.runtime_proxy.runtimes import Noting, Place, identity, listed, proxied
+from tests.unit.runtime_proxy.runtimes import Noting, Place, identity, listed, listed_container, proxied
 
 UNKNOWN = bytes.fromhex("a20603616263")
 """Field 100, which no shape knows."""
@@ -325,6 +325,68 @@ def test_what_runs_when_the_proxy_begins_is_known(tmp_path: Path) -> None:
             assert len(place.runtime.heard) == 2
 
     run(tmp_path, work, runtime=Noting(answers={"ListPodSandbox": listed("old")}))
+
+
+def test_a_proxy_that_begins_again_knows_what_it_was_told(tmp_path: Path) -> None:
+    records, asked = tmp_path / "records", list[bytes]()
+
+    def update(**numbers: int) -> bytes:
+        made = Message(UPDATE_RESOURCES)
+        made.put_text("container_id", "container")
+        made.put_message("linux", resources("", **numbers))
+        return made.encoded()
+
+    async def first(place: Place) -> None:
+        await place.call("RunPodSandbox", pod_request(app="web"))
+        await place.call("CreateContainer", container_request(cpu_shares=2, memory_limit_in_bytes=1 << 30))
+        await place.call("UpdateContainerResources", update(cpu_quota=50_000))
+        place.runtime.answers["UpdateContainerResources"] = CallFailed("NOT_FOUND", "gone")
+        with pytest.raises(CallFailed):  # what did not come about is not kept
+            await place.call("UpdateContainerResources", update(cpu_shares=7))
+
+    async def second(place: Place) -> None:
+        place.announce("koordlet", [HookStage.PRE_UPDATE])
+        async with place.hook_server("koordlet") as hooks:
+            await place.call("UpdateContainerResources", update(cpu_shares=9))
+            asked.append(hooks.heard[-1][1])
+        assert sorted(one.name for one in records.iterdir()) == ["container", "sandbox"]
+        await place.call("RemovePodSandbox", identity("sandbox"))
+        assert list(records.iterdir()) == []
+        assert place.interceptor.records.containers == {}
+
+    run(tmp_path, first)
+    assert {one.stat().st_mode & 0o777 for one in records.iterdir()} == {0o600}
+    (records / "of-another-time").write_bytes(b"\xff")
+    (records / "gone").write_bytes((records / "sandbox").read_bytes())
+    (records / ".partly").touch()
+    runs: dict[str, bytes | CallFailed] = {
+        "ListPodSandbox": listed("sandbox"),
+        "ListContainers": listed_container("container", "sandbox"),
+    }
+    run(tmp_path, second, runtime=Noting(answers=runs))
+    told = Message(CONTAINER_HOOK_REQUEST, asked[0])
+    assert (told.texts("pod_labels"), told.texts("container_envs")) == ({"app": "web"}, {"A": "1"})
+    assert told.text("pod_cgroup_parent") == "/kubepods/besteffort/podu1"
+    found = told.message("container_resources")
+    assert {name: found.integer(name) for name in ("cpu_shares", "cpu_quota", "memory_limit_in_bytes")} == {
+        "cpu_shares": 9,
+        "cpu_quota": 50_000,
+        "memory_limit_in_bytes": 1 << 30,
+    }
+
+
+def test_where_records_cannot_be_kept_pods_start_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "records").write_text("no directory")
+
+    async def work(place: Place) -> None:
+        place.runtime.answers["RunPodSandbox"] = identity("../../elsewhere")
+        await place.call("RunPodSandbox", pod_request())
+        place.runtime.answers["RunPodSandbox"] = identity("sandbox")
+        await place.call("RunPodSandbox", pod_request())
+        await place.call("StopPodSandbox", identity("sandbox"))
+
+    run(tmp_path, work)
+    assert (tmp_path / "records").read_text() == "no directory"
 
 
 def test_a_request_or_answer_that_is_no_message_stops_nothing(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ Given = Mapping[str, Any]
 def proxy_merge(given: Given) -> Given:
     asked = Message(CONTAINER_HOOK_REQUEST)
     asked.put_message("container_resources", resources(given["record"]))
-    record = ContainerRecord(PodRecord(Message(POD_HOOK_REQUEST)), asked, has_resources=True)
+    record = ContainerRecord(PodRecord(Message(POD_HOOK_REQUEST)), "", asked, has_resources=True)
     answer = Message(CONTAINER_HOOK_ANSWER)
     answer.put_message("container_resources", resources(given["hook"]))
     merge_container(record, answer.encoded())

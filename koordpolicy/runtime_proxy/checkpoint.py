@@ -1,0 +1,113 @@
+"""Records as files, one each, so that a proxy that was killed knows what it was told: a runtime lists neither resources nor environments.
+
+They lie where the socket does, which the next boot of a node finds empty, as it finds no container. A file is replaced as a whole; it is
+not synced to a disk, since nothing but a crash of the node could lose it. Environments stand in it: root alone may read.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from koordpolicy.cri.wire import Field, Form, Message, Shape, WireError
+
+LOG: Final = logging.getLogger(__name__)
+
+_FORM: Final = 1
+"""Of the files; those of another one count as missing."""
+_KEPT: Final[Shape] = {
+    "form": Field(1, Form.INTEGER),
+    "asked": Field(2, Form.BYTES),
+    "sandbox": Field(3, Form.TEXT),
+    "has_resources": Field(4, Form.INTEGER),
+}
+_IDENTITY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
+_LARGEST: Final = 16 << 20
+_OWN: Final = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A record: what hook servers are asked about it, and of a container its sandbox, and whether its resources are known."""
+
+    asked: bytes
+    sandbox: str = ""
+    has_resources: bool = False
+
+
+class Checkpoint:
+    """The records of a directory by ID. What cannot be written is told of once: the proxy goes on by what it remembers."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._told = False
+
+    def read(self) -> dict[str, Kept]:
+        """All records that can be read; the others go."""
+        found = {}
+        for path in self._files():
+            try:
+                with path.open("rb") as file:
+                    found[path.name] = read_record(file.read(_LARGEST))
+            except (OSError, WireError) as error:
+                LOG.warning("%s is no record of a pod or container: %s", path, error)
+                self.forget(path.name)
+        return found
+
+    def keep(self, identity: str, kept: Kept) -> None:
+        """Write a record, in place of the one there is."""
+        if _IDENTITY.fullmatch(identity) is None:
+            return
+        partly = self._directory / f".{identity}"
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(partly, "wb", opener=lambda path, flags: os.open(path, flags, _OWN)) as file:
+                file.write(_encoded(kept))
+            partly.replace(self._directory / identity)
+        except OSError as error:
+            if not self._told:
+                LOG.warning(
+                    "records cannot be kept in %s, a restarted proxy will miss them: %s",
+                    self._directory,
+                    error,
+                )
+            self._told = True
+
+    def forget(self, identity: str) -> None:
+        """Take a record away."""
+        if _IDENTITY.fullmatch(identity) is not None:
+            with suppress(OSError):
+                (self._directory / identity).unlink()
+
+    def _files(self) -> Iterator[Path]:
+        try:
+            names = sorted(self._directory.iterdir())
+        except OSError:
+            return  # nothing was kept yet
+        for path in names:
+            if _IDENTITY.fullmatch(path.name) is not None:
+                yield path
+            else:
+                with suppress(OSError):
+                    path.unlink()  # one that a killed proxy was about to write
+
+
+def _encoded(kept: Kept) -> bytes:
+    made = Message(_KEPT)
+    made.put_integer("form", _FORM)
+    made.put_data("asked", kept.asked)
+    made.put_text("sandbox", kept.sandbox)
+    made.put_integer("has_resources", kept.has_resources)
+    return made.encoded()
+
+
+def read_record(data: bytes) -> Kept:
+    """A record as a file holds it. Raises `WireError`."""
+    said = Message(_KEPT, data)
+    if (form := said.integer("form")) != _FORM:
+        raise WireError(f"it is of form {form}")
+    return Kept(said.data("asked"), said.text("sandbox"), bool(said.integer("has_resources")))
