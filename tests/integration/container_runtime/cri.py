@@ -61,9 +61,9 @@ class Kubelet:
             self.loop.run_until_complete(self.channel.close())
         self.loop.close()
 
-    def run_pod(self, pod: Mapping[str, Any], parent: str) -> str:
+    def run_pod(self, pod: Mapping[str, Any], parent: str, attempt: int = 0) -> str:
         """A sandbox for a pod object, with its group below `parent`; its ID."""
-        return _id(self.call("RunPodSandbox", pod_request(pod, parent)))
+        return _id(self.call("RunPodSandbox", pod_request(pod, parent, attempt)))
 
     def create(
         self, sandbox: str, pod: Mapping[str, Any], parent: str, name: str = "main", **numbers: int
@@ -119,7 +119,7 @@ def _on_node(shape: Shape) -> Message:
     return security
 
 
-def pod_config(pod: Mapping[str, Any], parent: str) -> Message:
+def pod_config(pod: Mapping[str, Any], parent: str, attempt: int = 0) -> Message:
     """The configuration of a pod's sandbox, on the node's network."""
     metadata = pod["metadata"]
     request = Message(RUN_POD_SANDBOX)
@@ -127,6 +127,7 @@ def pod_config(pod: Mapping[str, Any], parent: str) -> Message:
     name = config.message("metadata")
     for key in ("name", "uid", "namespace"):
         name.put_text(key, metadata[key])
+    name.put_integer("attempt", attempt)
     config.put_message("metadata", name)
     config.put_texts("labels", {**metadata.get("labels", {}), "io.kubernetes.pod.uid": metadata["uid"]})
     config.put_texts("annotations", metadata.get("annotations", {}))
@@ -135,9 +136,9 @@ def pod_config(pod: Mapping[str, Any], parent: str) -> Message:
     return Message(config.shape, data)
 
 
-def pod_request(pod: Mapping[str, Any], parent: str) -> bytes:
+def pod_request(pod: Mapping[str, Any], parent: str, attempt: int = 0) -> bytes:
     request = Message(RUN_POD_SANDBOX)
-    request.put_message("config", pod_config(pod, parent))
+    request.put_message("config", pod_config(pod, parent, attempt))
     return request.encoded()
 
 

@@ -120,10 +120,10 @@ class Site:
     def parent(self, pod: Mapping[str, Any]) -> str:
         return f"{self.node.parent}/kubepods/besteffort/pod{pod['metadata']['uid']}"
 
-    def start(self, kubelet: Kubelet, pod: Mapping[str, Any]) -> tuple[str, str]:
+    def start(self, kubelet: Kubelet, pod: Mapping[str, Any], attempt: int = 0) -> tuple[str, str]:
         """What a kubelet does for a best-effort pod: its sandbox and its container, by ID."""
         parent = f"/{self.parent(pod)}"
-        sandbox = kubelet.run_pod(pod, parent)
+        sandbox = kubelet.run_pod(pod, parent, attempt)
         container = kubelet.create(sandbox, pod, parent, cpu_shares=2, cpu_period=100_000, oom_score_adj=1000)
         kubelet.start(container)
         return sandbox, container

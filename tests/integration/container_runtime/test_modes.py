@@ -8,6 +8,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
@@ -19,6 +20,7 @@ from tests.conftest import REPOSITORY
 from tests.integration.agent.test_agent_process import Node, until
 from tests.integration.container_runtime.cri import containerd, environment_of
 from tests.integration.container_runtime.site import STRICT, Site, differs, kubelet_at
+from tests.integration.container_runtime.storm import AT_ONCE, Storm
 from tests.parts.apiserver import ApiServer
 from tests.parts.fixtures import need
 from tests.parts.kubelet import has_writable_groups
@@ -30,7 +32,7 @@ pytestmark = [
         not has_writable_groups(), reason="this machine's control groups (version 1) cannot be written"
     ),
 ]
-STORM = 12
+STORM, WAVE = (500, 25) if os.environ.get("KOORDPOLICY_RUNTIME_STORM") == "full" else (12, 12)
 SMALLER = {
     "apiVersion": "koordpolicy.io/v1alpha1",
     "kind": "ContainerHook",
@@ -133,26 +135,36 @@ def test_without_an_agent_pods_start_as_the_failure_policy_says(site: Site) -> N
 
 
 def test_a_proxy_and_a_runtime_that_are_killed_lose_no_pod(site: Site) -> None:
-    """A kubelet tries again what failed: in the end each pod runs, none without its limits."""
+    """Amid many starts at once: in the end each pod runs, none without its limits. A kubelet tries again what failed."""
     with site.agent() as agent, ExitStack() as stack:
-        proxies = [site.start_proxy()]  # later than the agent, so that it never was without it
+        site.policy("strict", STRICT)
+        stack.callback(site.policy, "strict", None)
+        until(lambda: site.announced().get("failure-policy") == "Fail", agent)
+        proxies = [site.start_proxy()]
         stack.callback(lambda: [one.stop() for one in proxies])
-        pods = [site.pod(f"storm-{number}") for number in range(STORM)]
-        running = {}
-        for number, pod in enumerate(pods):
-            if number == STORM // 3:
-                proxies[-1].signal(signal.SIGKILL)
-                proxies.append(site.start_proxy())
-            if number == 2 * STORM // 3:
-                site.runtime.kill()
-                site.runtime.start()
+        storm = Storm(site, site.proxy_socket)
+        workers = stack.enter_context(ThreadPoolExecutor(AT_ONCE))
+        for wave in range(0, STORM, WAVE):
+            pods = [site.pod(f"storm-{number}") for number in range(wave, min(wave + WAVE, STORM))]
+            awaited = storm.start(pods, workers)
+            until(lambda: len(storm.running) >= WAVE // 4, proxies[-1])  # asked at once
+            proxies[-1].signal(signal.SIGKILL)
+            proxies.append(site.start_proxy())
+            until(lambda: len(storm.running) >= WAVE // 2, proxies[-1])
+            site.runtime.kill()
+            site.runtime.start()
+            for one in awaited:
+                one.result()
             with kubelet_at(site.proxy_socket) as kubelet:
-                running[number] = _insist(partial(site.start, kubelet, pod), proxies[-1])
-        for number, pod in enumerate(pods):
-            assert differs(site.files(pod, running[number][1])) == {}, agent.tail()
-        with kubelet_at(site.proxy_socket) as kubelet:
-            for sandbox, _ in running.values():
-                kubelet.remove(sandbox)
+                alive = storm.containers(kubelet)
+                for pod in pods:
+                    _, container = storm.running[pod["metadata"]["name"]]
+                    assert container in alive, proxies[-1].tail()
+                    assert differs(site.files(pod, container)) == {}, agent.tail()
+                    kubelet.update(container, cpu_shares=2)  # as one that was told of it by another proxy
+                    assert differs(site.files(pod, container)) == {}, agent.tail()
+                storm.end(kubelet, pods)
+        assert storm.tries > 0
 
 
 def knows(pid: int, variable: str) -> bool:
