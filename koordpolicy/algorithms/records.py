@@ -4,7 +4,7 @@ The builders of `model` know no policy, and the components that ask policies mus
 parts anew. Here the classes and bands still arrive as an argument.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 from koordpolicy.algorithms.classify import Catalogue
@@ -45,9 +45,10 @@ def submitted_pod_record(pod: Pod, catalogue: Catalogue, times: Times) -> Record
 
 
 class PodRecords:
-    """Records of pods that were asked about before, for who asks about the same pods again and again."""
+    """Records of pods that were asked about before, for who asks about the same pods again and again; with `more` facts of each."""
 
-    def __init__(self) -> None:
+    def __init__(self, more: Callable[[Pod], Record] = lambda pod: {}) -> None:
+        self._more = more
         self._made: dict[tuple[str, str], tuple[Pod, Catalogue, Record]] = {}
 
     def placed(self, pod: Pod, catalogue: Catalogue, times: Times) -> Record:
@@ -55,7 +56,7 @@ class PodRecords:
         known = self._made.get(pod.key)
         if known is not None and known[0] is pod and known[1] is catalogue:
             return dict(known[2])
-        record = _placed(pod, catalogue, times)
+        record = {**_placed(pod, catalogue, times), **self._more(pod)}
         self._made[pod.key] = (pod, catalogue, record)
         return dict(record)
 

@@ -33,7 +33,7 @@ class MemoizedDecision:
         try:
             key = tuple([_part(records.get(root, NO_FACTS).get(path, ABSENT)) for root, path in self._facts])
             found = self._answers.get(key, self)
-        except TypeError:  # a list, or a map of such
+        except TypeError:  # a list of maps, or a map of lists
             return self._ask(records)
         if found is self:
             found = self._ask(records)
@@ -45,4 +45,6 @@ class MemoizedDecision:
 
 def _part(value: Any) -> Any:
     """A fact as part of a key; what stands at a path is always of one class."""
-    return tuple(value.items()) if type(value) is dict else value
+    if type(value) is dict:
+        return tuple(value.items())
+    return tuple(value) if type(value) is list else value

@@ -53,14 +53,14 @@ class Moves:
         key = pod.pod.key
         if key in self._going:
             return Stays("going", "it is to go already")
+        limit = self._limiter.refusal(node.name, pod.pod.namespace)
+        if limit is not None:
+            return Stays(f"limits.{limit}", "enough pods go in this round")
         if key not in self._stays:
             self._stays[key] = self.rules.stays(pod.facts, node.facts, self.now)
         found = self._stays[key]
         if found is not None:
             return found
-        limit = self._limiter.refusal(node.name, pod.pod.namespace)
-        if limit is not None:
-            return Stays(f"limits.{limit}", "enough pods go in this round")
         return self.allowed([one.pod for one in self.found], pod)
 
     def relocation(self, pod: SeenPod, node: SeenNode, strategy: StrategyRules) -> str | Stays:

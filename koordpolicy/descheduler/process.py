@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from koordpolicy.algorithms.records import PodRecords
 from koordpolicy.cluster.event_handlers import EVERY_RESOURCE, ClusterListener, EventHandlers
 from koordpolicy.cluster.listeners import Listeners
 from koordpolicy.cluster.objects import ClusterObjects
@@ -17,7 +16,7 @@ from koordpolicy.descheduler.migration.controller import MigrationController
 from koordpolicy.descheduler.moves import Move
 from koordpolicy.descheduler.round import Memories, RoundReport, run_round
 from koordpolicy.descheduler.rules import KIND, ProfileRules
-from koordpolicy.descheduler.snapshot import snapshot_of
+from koordpolicy.descheduler.snapshot import movable_pod_records, snapshot_of
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.language.cel.errors import CelError
@@ -91,7 +90,7 @@ class Descheduler:
         )
         self._watch = ClusterWatch(component, handlers, last={resources.NODE_METRICS})
         self._memories = Memories(impatient=how.once is not None)
-        self._records = PodRecords()
+        self._records = movable_pod_records()
         self._evictor = Evictor(component.cluster, self.objects, monotonic, self._told, self._migrations)
         self._due: dict[str, float] = {}
         self._last: dict[str, dict[str, Any]] = {}

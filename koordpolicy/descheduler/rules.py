@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from koordpolicy.algorithms.descheduling.anomaly import AnomalyCondition
 from koordpolicy.algorithms.descheduling.eviction_limiter import EvictionLimits
+from koordpolicy.cluster.memoized import MemoizedDecision
 from koordpolicy.cluster.prepared import PreparedDecision, prepared
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.sortable import SortKey, sort_key_of
@@ -59,6 +60,12 @@ class Asked:
         """The value of a field that reads no facts. Raises CelError."""
         return self.value(field, {})
 
+    def facts(self, *fields: str) -> frozenset[tuple[str, str]]:
+        """What these fields read."""
+        return frozenset().union(
+            *(prepared(self._graph, f"{self._target}.{field}").facts for field in fields)
+        )
+
     def holds(self, field: str, roots: Mapping[str, Any]) -> bool:
         """Whether a field is true; not where that cannot be told."""
         try:
@@ -76,6 +83,7 @@ class LoadRules:
         self.by_requests: bool = asked.fixed("load.measure") == "Requests"
         self.least_targets = int(asked.fixed("load.leastTargets"))
         self.fits_load = bool(asked.fixed("load.fitsLoad"))
+        self._prod = MemoizedDecision(lambda roots: asked.holds("load.prod", roots), asked.facts("load.prod"))
 
     def of_node(self, node: Record, now: int) -> "NodeLoadRules":
         """What is said of one node. Raises CelError."""
@@ -105,7 +113,7 @@ class LoadRules:
 
     def prod(self, pod: Record, now: int) -> bool:
         """Whether a pod is a prod pod."""
-        return self._asked.holds("load.prod", {"pod": pod, "now": TIMES.timestamp(now)})
+        return self._prod.value({"pod": pod, "now": TIMES.timestamp(now)}) is True
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +228,9 @@ class ProfileRules:
             if len(one.fields) > 1
             and (asked_of := Asked(graph, f"{target}.conditions[{one.name}]")).fixed("enabled") is True
         ]
+        read = frozenset().union(*(one.facts("require", "reason") for _, one in self._conditions))
+        # Most pods are like others in all that conditions read.
+        self._first = MemoizedDecision(lambda roots: next(self._that_stays(roots), None), read)
 
     def looks_at(self, node: Record, now: int) -> bool:
         """Whether the profile looks at a node at all."""
@@ -227,11 +238,14 @@ class ProfileRules:
 
     def stays(self, pod: Record, node: Record, now: int) -> Stays | None:
         """Why a pod stays whatever strategy wants it to go; None where nothing forbids it."""
-        return next(self.all_that_stays(pod, node, now), None)
+        found: Stays | None = self._first.value(_roots(node, now, pod))
+        return found
 
     def all_that_stays(self, pod: Record, node: Record, now: int) -> Iterator[Stays]:
         """Each condition that is not met, in their order."""
-        roots = _roots(node, now, pod)
+        return self._that_stays(_roots(node, now, pod))
+
+    def _that_stays(self, roots: Mapping[str, Any]) -> Iterator[Stays]:
         for name, asked in self._conditions:
             if not asked.holds("require", roots):
                 try:

@@ -97,12 +97,17 @@ class ClusterSnapshot:
     now: int
 
 
+def movable_pod_records() -> PodRecords:
+    """What keeps the facts of pods from round to round."""
+    return PodRecords(movable_pod_facts)
+
+
 def snapshot_of(
     objects: ClusterObjects, catalogue: Catalogue, now: int, known: PodRecords | None = None
 ) -> Work[ClusterSnapshot]:
-    """What there is now, each node as it is when its turn comes. `known` are records of pods that need not be made anew."""
+    """What there is now, each node as it is when its turn comes. `known` are `movable_pod_records` that need not be made anew."""
     nodes: list[SeenNode] = []
-    records = PodRecords() if known is None else known
+    records = movable_pod_records() if known is None else known
     for name in tuple(objects.nodes):
         yield
         sight = objects.sight(name)
@@ -147,6 +152,5 @@ def _pods(sight: NodeSight, facts: Record, row: int) -> list[SeenPod]:
         pod = by_key[record["namespace"], record["name"]]
         if pod.terminal:
             continue
-        record.update(movable_pod_facts(pod))
         found.append(SeenPod(pod, row, record, measured.get(pod.key)))
     return found

@@ -21,6 +21,7 @@ from tests.benchmarks import (
     colocation,
     columns,
     compiling,
+    descheduler,
     drain,
     engines,
     gpu,
@@ -62,6 +63,12 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark("preemption", "decisions on pods for which others have to go, in memory", preemption.run),
     Benchmark(
         "reservations", "pods beside 5,000 Reservations, and their owners, in memory", reservations.run
+    ),
+    Benchmark(
+        "descheduler",
+        "one pass over 5,000 nodes and 100,000 pods in memory, beside Kubernetes' own descheduler",
+        descheduler.run,
+        divisible=True,
     ),
     Benchmark(
         "jobs",

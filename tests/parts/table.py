@@ -36,6 +36,7 @@ _CONTAINERD = GoModule(
     },
     {"github.com/containerd/containerd/v2/version.Version": "2.4.2"},
 )
+_DESCHEDULER = GoModule("descheduler", {"descheduler-pass": "."})
 _CEL = GoModule("cel", {"cel-go": "."})
 _KUBERNETES_CEL = GoModule(
     "kubernetes-cel",
@@ -103,6 +104,13 @@ PARTS: Mapping[str, Part] = {
             (1, 30),
             DebianPackages(("busybox-static",), "bin/busybox"),
             names=(),
+        ),
+        Part(
+            "descheduler-pass",
+            "the peer of the descheduler: one pass of Kubernetes' own",
+            ("--version",),
+            (),
+            _DESCHEDULER,
         ),
         Part("cel-go", "a referee of expressions", ("--version",), (), _CEL),
         Part(
