@@ -2,6 +2,7 @@
 
 import argparse
 
+from koordpolicy.cli.deschedule_picture import deschedule_picture
 from koordpolicy.cli.process import run_component, settings_of
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.descheduler.process import NAME, DeschedulerSettings, run_descheduler
@@ -13,7 +14,9 @@ from koordpolicy.scheduler.relocation import SchedulerRelocations
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Go on until told to stop, or for one round."""
+    """Go on until told to stop, or for one round; of a picture, say what that finds."""
+    if arguments.snapshot or arguments.filename:
+        return deschedule_picture(arguments, terminal)
 
     def show(report: RoundReport) -> None:
         if arguments.output == "json":

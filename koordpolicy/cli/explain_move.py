@@ -8,7 +8,7 @@ from typing import Any
 from koordpolicy.algorithms.work import finished
 from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.explain_pod import ExplainedPod, objects_by_key, pod_named, where_it_goes
-from koordpolicy.cli.picture import picture_of
+from koordpolicy.cli.picture import as_of_reports, picture_of
 from koordpolicy.cli.pod_policies import policies_of
 from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.terminal import Terminal
@@ -43,6 +43,8 @@ def explain_move(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if arguments.policies and arguments.policies_from_cluster:
         raise CannotRunError("policies come from `-p` or from the cluster: give one of the two")
     cluster, heard = picture_of(arguments, terminal)
+    if arguments.filename and not arguments.snapshot:
+        cluster = as_of_reports(cluster)
     policies = policies_of(arguments, heard)
     pod = pod_named(cluster, str(arguments.name))
     if not pod.node_name:

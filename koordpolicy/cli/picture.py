@@ -5,6 +5,7 @@ import asyncio
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -18,10 +19,12 @@ from koordpolicy.diagnostics.render import render
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.port import Object
-from koordpolicy.kube.resources import RESOURCES, resource_of
+from koordpolicy.kube.resources import NODE_METRICS, RESOURCES, resource_of
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot
 from koordpolicy.language.documents import read_manifests
+from koordpolicy.model.metric import read_node_metric
 from koordpolicy.model.reading import parse_json
+from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.scheduler.watched import WATCHED
 from koordpolicy.source import Tree, read_tree
@@ -85,6 +88,15 @@ def of_manifests(paths: Sequence[str]) -> Snapshot:
         if resource is not None and isinstance(obj.get("metadata"), Mapping):
             objects.setdefault(str(resource), []).append(obj)
     return Snapshot(now_ns(), objects)
+
+
+def as_of_reports(cluster: Snapshot) -> Snapshot:
+    """A picture that does not say when it was taken, as of the newest report of a node in it: else all of them would have expired."""
+    reports = (readable(read_node_metric, obj) for obj in cluster.of(NODE_METRICS))
+    times = [
+        one.updated_at for one in reports if not isinstance(one, Unreadable) and one.updated_at is not None
+    ]
+    return replace(cluster, taken=max(times)) if times else cluster
 
 
 def _of_files(files: Sequence[str]) -> Iterator[Mapping[str, Any]]:

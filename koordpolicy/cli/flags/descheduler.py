@@ -22,6 +22,18 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="do one round of each profile, print what it found, and end; nodes that are too full count as having been so for long"
         " enough",
     )
+    picture = parser.add_argument_group(
+        "a picture of a cluster",
+        "with --once: what a round finds there; nobody goes, and no cluster is needed",
+    )
+    picture.add_argument("-s", "--snapshot", metavar="FILE", help="a file of `koordpolicy snapshot`")
+    picture.add_argument(
+        "-f",
+        "--filename",
+        metavar="PATH",
+        action="append",
+        help="manifests, or what `kubectl get nodes,pods,nodemetrics -A -o yaml` gives, as of their newest report; may be repeated",
+    )
     parser.add_argument("--output", choices=("text", "json"), default="text", help="how --once prints (text)")
 
 
