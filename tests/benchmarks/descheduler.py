@@ -123,10 +123,8 @@ def cluster(nodes: int) -> ClusterObjects:
 
 
 def _pod(name: str, on: str) -> Object:
-    made: Any = pod(name, on, "900m")
-    made["spec"]["priority"] = 9500
-    made["metadata"]["labels"] = {"app": f"app-{name[-2:]}"}
-    return made
+    made: dict[str, Any] = {**pod(name, on, "900m", labels={"app": f"app-{name[-2:]}"})}
+    return {**made, "spec": {**made["spec"], "priority": 9500}}
 
 
 def _theirs(program: str, nodes: int) -> Row:
