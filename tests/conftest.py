@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.parts.apiserver import AUDIT
 from tests.parts.fixtures import apiserver, own_apiserver, part
 
 __all__ = ["REPOSITORY", "apiserver", "own_apiserver", "part"]
@@ -97,6 +99,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="rewrite golden files with what the code gives now; review them as a diff",
     )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Where servers tell what they are asked for (`tests/roles`), note which file this process has come to."""
+    if place := os.environ.get(AUDIT):
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+        with Path(place, f"{worker}.begun").open("a", encoding="utf-8") as log:
+            log.write(f"{time.time()} {item.path.relative_to(REPOSITORY).as_posix()}\n")
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,10 @@ All methods block; a test whose event loop must go on meanwhile calls them by `a
 """
 
 import base64
+import hashlib
 import http.client
 import json
+import os
 import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -49,6 +51,10 @@ in `deploy/` binds it; its token is a fixed one."""
 
 _TELLS_PROGRESS = (3, 4, 25)
 """The oldest etcd that tells watchers on demand how far it is."""
+
+AUDIT = "KOORDPOLICY_AUDIT"
+"""The variable that names a folder: each server then writes there what service accounts of ours asked for, and by which role
+they might. `python -m tests.roles` reads it."""
 
 _ATTEMPTS = 3
 """Starts with other ports, should another process take one in between."""
@@ -191,7 +197,11 @@ class ApiServer:
     ) -> None:
         self.folder = folder
         etcd = find("etcd")
-        self._arguments = [*arguments, f"--disable-admission-plugins={','.join(without_admission)}"]
+        self._arguments = [
+            *arguments,
+            *_audited(folder),
+            f"--disable-admission-plugins={','.join(without_admission)}",
+        ]
         if etcd.version != "unknown" and not new_enough(etcd.version, _TELLS_PROGRESS):
             # The server would offer lists as watches and then refuse them, for want of progress from etcd; clients
             # go on trying instead of listing.
@@ -333,3 +343,25 @@ class ApiServer:
         with suppress(OSError, http.client.HTTPException):
             return self.access.request("GET", "/readyz")[0] == 200
         return False
+
+
+def _audited(folder: Path) -> list[str]:
+    """Arguments by which a server tells who asked for what, where a run wants to know."""
+    place = os.environ.get(AUDIT, "")
+    if not place:
+        return []
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
+    log = Path(place, f"{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}.log")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    # A server that several tests share was started for whichever came first: its log names no test.
+    log.with_suffix(".test").write_text("" if folder.name == "server" else test, "utf-8")
+    accounts = [name for name, groups in USERS.values() if "system:serviceaccounts" in groups]
+    rules = [
+        {"level": "Metadata", "users": accounts, "omitStages": ["RequestReceived", "Panic"]},
+        {"level": "None"},
+    ]
+    policy = log.with_suffix(".policy")
+    policy.write_text(
+        json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}), "utf-8"
+    )
+    return [f"--audit-policy-file={policy}", f"--audit-log-path={log}"]

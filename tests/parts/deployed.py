@@ -1,5 +1,6 @@
 """What is shipped in `deploy/`, applied to a test's API server as `kubectl apply --server-side` does."""
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -18,6 +19,10 @@ _FIRST: Final = ("Namespace", "CustomResourceDefinition", "ServiceAccount", "Clu
 """Kinds that others need, in order."""
 
 
+WITHOUT: Final = "KOORDPOLICY_WITHOUT"
+"""The variable that takes a permission out of the roles: `ClusterRole/NAME VERB PLURAL.GROUP/SUBRESOURCE`."""
+
+
 def install(access: Access) -> None:
     """Apply all definitions and roles of `deploy/`, once for a server; the definitions are served afterwards."""
     access.once("deployed", lambda: _install(access))
@@ -33,7 +38,36 @@ def manifests(folder: Path) -> Iterator[Document]:
     """The objects in a folder's files; what is there for kustomize itself is left out."""
     for file in sorted(folder.glob("*.yaml")):
         if file.name != "kustomization.yaml":
-            yield from (document for document in YAML(typ="safe").load_all(file) if document)
+            yield from (_without(document) for document in YAML(typ="safe").load_all(file) if document)
+
+
+def _without(document: Document) -> Document:
+    """A role without what a run is to do without; other documents as they are."""
+    role, _, permission = os.environ.get(WITHOUT, "").partition(" ")
+    if not permission or f"{document['kind']}/{document['metadata']['name']}" != role:
+        return document
+    verb, _, resource = permission.partition(" ")
+    plural, _, subresource = resource.partition("/")
+    name, _, group = plural.partition(".")
+    named = f"{name}/{subresource}" if subresource else name
+    rules = []
+    for rule in document["rules"]:
+        if group not in rule["apiGroups"] or named not in rule["resources"] or verb not in rule["verbs"]:
+            rules.append(rule)
+            continue
+        others = {
+            "verbs": [one for one in rule["verbs"] if one != verb],
+            "resources": [one for one in rule["resources"] if one != named],
+            "apiGroups": [one for one in rule["apiGroups"] if one != group],
+        }
+        # What is left of the rule: its other verbs; of this verb its other resources; of this resource its other groups.
+        left = [
+            {**rule, "verbs": others["verbs"]},
+            {**rule, "verbs": [verb], "resources": others["resources"]},
+            {**rule, "verbs": [verb], "resources": [named], "apiGroups": others["apiGroups"]},
+        ]
+        rules += [one for one in left if one["verbs"] and one["resources"] and one["apiGroups"]]
+    return {**document, "rules": rules}
 
 
 def apply(access: Access, documents: Iterable[Document]) -> None:
