@@ -26,6 +26,7 @@ from koordpolicy.simulator.journal import Journal
 from koordpolicy.simulator.report import report
 from koordpolicy.simulator.simulation import EPOCH, Simulation, SimulationSettings
 from koordpolicy.simulator.traces import read_workload
+from koordpolicy.simulator.traces.published import PODS_A_NODE, published_workload
 from koordpolicy.simulator.workload import Workload, WorkloadError
 
 EXAMPLE = "01-colocated-day/policies"
@@ -52,10 +53,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         start=start,
         agents=arguments.agents,
     )
-    try:
-        workload = read_workload(Path(arguments.nodes), Path(arguments.pods))
-    except WorkloadError as error:
-        raise CannotRunError(str(error)) from None
+    workload = workload_of(arguments)
     _demand_pods(arguments.explain, workload)
     told = simulated(graph, workload, settings, arguments.seed, terminal)
     told["policies"]["paths"] = arguments.policies or ["the built-in pack", f"examples/{EXAMPLE}"]
@@ -76,6 +74,23 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
             f"koordpolicy simulate: no decision was made on a pod `{name}`, so there is nothing to explain"
         )
     return OK
+
+
+def workload_of(arguments: argparse.Namespace) -> Workload:
+    """The workload that is asked for. Raises `CannotRunError`."""
+    files = (arguments.nodes, arguments.pods)
+    if arguments.generate is not None:
+        if any(files):
+            raise CannotRunError("--generate and files of nodes and pods exclude each other")
+        nodes, pods = arguments.generate
+        chance = np.random.default_rng(arguments.seed)
+        return published_workload(nodes, PODS_A_NODE * nodes if pods is None else pods, chance)
+    if not all(files):
+        raise CannotRunError("say what to simulate: `--nodes FILE --pods FILE`, or `--generate N`")
+    try:
+        return read_workload(Path(arguments.nodes), Path(arguments.pods))
+    except WorkloadError as error:
+        raise CannotRunError(str(error)) from None
 
 
 def _demand_pods(names: Sequence[str], workload: Workload) -> None:

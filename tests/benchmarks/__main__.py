@@ -33,6 +33,7 @@ from tests.benchmarks import (
     reservations,
     runtime,
     scheduling,
+    simulator,
     starting,
     webhook,
 )
@@ -59,6 +60,12 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark("columns", "a filter and a score of five terms, ns per node", columns.run),
     Benchmark("engines", "the same filter and score in all engines, ns per node", engines.run),
     Benchmark("scheduling", "decisions of the built-in profile in memory, every node scored", scheduling.run),
+    Benchmark(
+        "simulator",
+        "a day of virtual time with all components: time, CPU, memory",
+        simulator.run,
+        divisible=True,
+    ),
     Benchmark("access", "an evaluation brought up to date about some nodes, beside one of all", access.run),
     Benchmark("preemption", "decisions on pods for which others have to go, in memory", preemption.run),
     Benchmark(

@@ -5,19 +5,26 @@ import argparse
 from koordpolicy.cli.command import Usage
 from koordpolicy.model.time import parse_duration
 
+MOST_GENERATED = 1_000_000
+"""Nodes, and pods, that are made at most."""
+
 
 def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nodes",
         metavar="FILE",
-        required=True,
         help="nodes: openb CSV, what `kubectl get -o json|yaml` prints (claims, volumes, budgets, ... too), or a snapshot",
     )
     parser.add_argument(
         "--pods",
         metavar="FILE",
-        required=True,
         help="pods, in the same formats; one that is on a node already is placed anew, and the report counts those",
+    )
+    parser.add_argument(
+        "--generate",
+        metavar="N[:M]",
+        type=_generated,
+        help="instead of files: N nodes and M pods (10 a node) of a day, drawn by the seed from published statistics",
     )
     parser.add_argument(
         "-p",
@@ -63,6 +70,17 @@ def _add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the same workload without profiles, overcommit, suppression",
     )
+
+
+def _generated(text: str) -> tuple[int, int | None]:
+    nodes, colon, pods = text.partition(":")
+    try:
+        found = int(nodes), int(pods) if colon else None
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number of nodes, nor two numbers as `100:1000`") from None
+    if not all(one is None or 0 < one <= MOST_GENERATED for one in found):
+        raise argparse.ArgumentTypeError(f"`{text}`: numbers lie between 1 and {MOST_GENERATED:,}")
+    return found
 
 
 def _duration(text: str) -> int:
