@@ -9,13 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.load import AssignedPod, NodeLoad
 from koordpolicy.algorithms.node_capacity import trimmed_allocatable
 from koordpolicy.algorithms.records import pods_on_node, usage_of
 from koordpolicy.cluster.change_log import ChangeLog
+from koordpolicy.cluster.column_reports import ColumnReports, PendingReport
 from koordpolicy.cluster.demand import Demand
-from koordpolicy.cluster.loads import LoadPolicy, LoadRules, loads_of, new_load
+from koordpolicy.cluster.loads import LAST, LoadPolicy, LoadRules, loads_of, new_load
 from koordpolicy.cluster.nodes import KINDS, TAINTS, kinds_text, node_schema, taint_text
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.reservations import keeps_room
@@ -25,6 +28,7 @@ from koordpolicy.model.amounts import within
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts.load import load_facts, threshold_facts
 from koordpolicy.model.facts.node import amount_facts, metric_facts, node_facts
+from koordpolicy.model.facts.record import BASIC
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node, node_reservation
 from koordpolicy.model.pod import PodKey
@@ -38,6 +42,9 @@ _KEPT = frozenset({BATCH_CPU, BATCH_MEMORY})
 _PROD = "prod"
 """The band whose use has a fact of its own."""
 
+
+_OF_ANNOTATIONS = ("usageThresholds.", "cpuNormalization", "amplification.", "networkBandwidth")
+"""Facts of nodes that they need not have; what begins in another way stays."""
 
 _NOT_IN_A_TRIAL = "nodes and reports do not change in a trial"
 
@@ -63,10 +70,14 @@ class _Entry:
     changes: int = 0
     rules: LoadRules | None = None
     load: NodeLoad | None = None
+    pending: PendingReport | None = None
+    """A report whose row is written, and of which `metric` and `load` are not made yet."""
+    unseen_until: int = -1
+    """Up to when the pods that came here are taken for unseen by reports that begin no later; their estimates count until then."""
 
     @property
     def empty(self) -> bool:
-        return self.node is None and self.metric is None and not self.pods
+        return self.node is None and self.metric is None and self.pending is None and not self.pods
 
 
 class ClusterCache:
@@ -142,12 +153,13 @@ class ClusterCache:
         before = self._where.get(key)
         if before is not None and before != node:
             self.displace(key)
-        entry, trying = self._entry(node), self._kept is not None
+        entry, trying = self._made(self._entry(node)), self._kept is not None
         if trying:
             self._keep(entry)
         known = entry.pods.get(key)
         placed = self._placed(entry, view, now if known is None else known.since)
         entry.pods[key] = placed
+        entry.unseen_until = max(entry.unseen_until, _unseen_until(placed.assigned))
         self._changes += 1
         entry.changes = self._changes
         if trying:
@@ -198,7 +210,7 @@ class ClusterCache:
             if entry is not None and entry.name != name:
                 self._left(entry, gone)
                 gone = []
-            entry = self._nodes[name]
+            entry = self._made(self._nodes[name])
             gone.append(self._taken_off(entry, key))
         if entry is None:
             return False
@@ -347,7 +359,7 @@ class ClusterCache:
 
     def metrics(self) -> Iterable[NodeMetric]:
         """The metrics of all nodes."""
-        return (entry.metric for entry in self._nodes.values() if entry.metric is not None)
+        return (made.metric for made in map(self._made, self._nodes.values()) if made.metric is not None)
 
     def metric(self, node: str) -> NodeMetric | None:
         """The report of a node."""
@@ -358,6 +370,9 @@ class ClusterCache:
         """A node is new or has changed."""
         assert self._kept is None, _NOT_IN_A_TRIAL
         entry = self._entry(node.name)
+        if entry.node is not None and self._write_node(entry, entry.node, node):
+            return
+        self._made(entry)
         before, entry.node = entry.node, node
         try:
             self._write(entry)
@@ -377,6 +392,7 @@ class ClusterCache:
         entry = self._nodes.get(name)
         if entry is None or entry.node is None:
             return
+        self._made(entry)
         entry.node = None
         entry.rules = entry.load = None
         row, last = self.table.index(name), len(self.table) - 1
@@ -390,9 +406,80 @@ class ClusterCache:
         """A node's report."""
         assert self._kept is None, _NOT_IN_A_TRIAL
         entry = self._entry(metric.name)
-        entry.metric = metric
+        entry.metric, entry.pending = metric, None
         if entry.node is not None:
             self._write(entry)
+
+    def set_reports(self, reports: ColumnReports) -> Sequence[str]:
+        """Take the reports of many nodes as columns, where rows follow from sums; the nodes left, whose reports must come one by one.
+
+        Those are nodes that have not reported before, and such as have pods whose estimates still stand for what is not
+        measured of them.
+        """
+        assert self._kept is None, _NOT_IN_A_TRIAL
+        if self._reads_pods or self._policy.reads_reports:
+            return reports.names
+        updated = TIMES.timestamp(reports.updated_at)
+        if len(reports.names) == len(self.table):
+            self.table.fill("metric.updatedAt", updated)
+        by_rules: dict[LoadRules, list[int]] = {}
+        left: list[str] = []
+        since = reports.updated_at - reports.interval
+        counts = reports.measured.tolist()
+        for at, name in enumerate(reports.names):
+            entry = self._nodes.get(name)
+            if (
+                entry is None
+                or entry.node is None
+                or entry.rules is None
+                or (entry.metric is None and entry.pending is None)
+                or entry.unseen_until > since
+                or len(entry.pods) != counts[at]
+                or not _sums_up(entry.rules)
+            ):
+                left.append(name)
+            else:
+                by_rules.setdefault(entry.rules, []).append(at)
+                entry.pending = PendingReport(reports, name)
+                if len(reports.names) != len(self.table):
+                    self.table.update(name, {"metric.updatedAt": updated})
+        for rules, places in by_rules.items():
+            self._write_reports(rules, reports.some(np.array(places, np.int64)))
+        return left
+
+    def _write_reports(self, rules: LoadRules, reports: ColumnReports) -> None:
+        """Write the rows of nodes whose load is counted alike, and whose pods are all measured."""
+        table = self.table
+        rows = np.array([table.index(name) for name in reports.names], np.int64)
+        table.write_map("resources.usage", reports.usage, rows)
+        for step, resource in BASIC.items():
+            if resource in reports.usage:
+                table.write(f"usage.total.{step}", reports.usage[resource], rows)
+        nothing = np.zeros(len(rows), np.int64)
+        load = {name: reports.usage.get(name, nothing) for name in rules.resources}
+        of_prod = reports.of_bands(rules.prod_bands)
+        prod = {name: of_prod.get(name, nothing) for name in rules.resources}
+        if rules.includes_system:
+            prod = {name: used + reports.system.get(name, nothing) for name, used in prod.items()}
+        for path in ("resources.load", "resources.filterLoad", "resources.scoreLoad"):
+            table.write_map(path, load, rows)
+        table.write_map("resources.prodLoad", prod, rows)
+        for step, resource in BASIC.items():
+            table.write(f"load.{step}", load.get(resource, nothing), rows)
+            table.write(f"load.prod.{step}", prod.get(resource, nothing), rows)
+
+    def _made(self, entry: _Entry) -> _Entry:
+        """The entry with its last report and load as values, which are made once somebody needs them."""
+        pending = entry.pending
+        if pending is not None:
+            entry.pending = None
+            entry.metric = pending.metric()
+            if entry.rules is not None:
+                entry.load = self._new_load(entry, entry.rules, entry.metric)
+        return entry
+
+    def _new_load(self, entry: _Entry, rules: LoadRules, metric: NodeMetric) -> NodeLoad:
+        return new_load(rules, metric, [placed.assigned for placed in entry.pods.values()], self._catalogue)
 
     def renew_metrics(self, now: int) -> None:
         """All nodes with a report have just sent the same again: only its time is another."""
@@ -404,7 +491,7 @@ class ClusterCache:
         entry = self._nodes.get(name)
         if entry is None:
             return
-        entry.metric = None
+        entry.metric = entry.pending = None
         if entry.node is not None:
             self._write(entry)
         elif entry.empty:
@@ -431,15 +518,9 @@ class ClusterCache:
 
     def _write(self, entry: _Entry) -> None:
         """Write the whole row of a node."""
-        node = entry.node
-        assert node is not None
-        shown = _trimmed(node)
-        facts = node_facts(shown, entry.demand.whole)
+        assert entry.node is not None
+        facts = self._node_facts(entry, entry.node)
         facts.update(self._pod_facts(entry))
-        facts.update(threshold_facts(node, TIMES))
-        facts[TAINTS] = taint_text(node.taints)
-        facts[KINDS] = kinds_text(shown.allocatable)
-        facts["ownedCPU"] = within(entry.demand.owned)
         facts["metric.known"] = entry.metric is not None
         if entry.metric is not None:
             # The age is left away: it would change with the clock, while a row changes with events.
@@ -447,6 +528,35 @@ class ClusterCache:
             facts.pop("metric.age", None)
         self._count_load(entry, facts)
         self.table.put(entry.name, facts)
+
+    def _write_node(self, entry: _Entry, before: Node, node: Node) -> bool:
+        """Write what follows from a node alone into its row; False where more may follow, and the row is as it was."""
+        if self._reads_pods or entry.rules is None:
+            return False
+        at = self.table.index(entry.name)
+        row = self.table.row(at)
+        facts = self._node_facts(entry, node)
+        if self._policy.rules({**row, **facts}) != entry.rules:
+            return False
+        changes = {path: value for path, value in facts.items() if row.get(path) != value}
+        gone = [path for path in row if path not in facts and path.startswith(_OF_ANNOTATIONS)]
+        entry.node = node
+        try:
+            self.table.update(entry.name, changes, gone)
+        finally:
+            self.state.node_changed(before, node, at)
+        return True
+
+    @staticmethod
+    def _node_facts(entry: _Entry, node: Node) -> Record:
+        """What follows from a node and what the pods on it request."""
+        shown = _trimmed(node)
+        facts = node_facts(shown, entry.demand.whole)
+        facts.update(threshold_facts(node, TIMES))
+        facts[TAINTS] = taint_text(node.taints)
+        facts[KINDS] = kinds_text(shown.allocatable)
+        facts["ownedCPU"] = within(entry.demand.owned)
+        return facts
 
     def _count_load(self, entry: _Entry, facts: Record) -> None:
         """Begin the load of a node anew, after its limits, its report or the node itself changed."""
@@ -458,9 +568,7 @@ class ClusterCache:
         if entry.metric is None:
             entry.load = None
             return
-        entry.load = new_load(
-            rules, entry.metric, [placed.assigned for placed in entry.pods.values()], self._catalogue
-        )
+        entry.load = self._new_load(entry, rules, entry.metric)
         facts.update(load_facts(loads_of(entry.load, rules)))
 
     def _write_demand(self, entry: _Entry, only: PodView | None) -> None:
@@ -503,6 +611,18 @@ class ClusterCache:
         if entry.metric is not None and entry.metric.node_usage is not None:
             facts.update(amount_facts("usage.prod", usage_of(records, [_PROD])))
         return facts
+
+
+def _sums_up(rules: LoadRules) -> bool:
+    """Whether load by these rules is what was measured, where no report has windows and all pods are measured."""
+    return all(
+        aggregation == LAST or not duration
+        for aggregation, duration in (rules.filter_window, rules.score_window)
+    )
+
+
+def _unseen_until(pod: AssignedPod) -> int:
+    return pod.since if pod.hold_until is None else max(pod.since, pod.hold_until)
 
 
 def _same_to_others(one: PodView, other: PodView) -> bool:

@@ -14,6 +14,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts.load import Loads
+from koordpolicy.model.facts.node import of_object
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.protocol import CONDITION_INITIALIZED, CONDITION_SCHEDULED
 from koordpolicy.model.reading import Amounts
@@ -38,7 +39,7 @@ class LoadRules:
 class LoadPolicy:
     """A profile's estimator and rules of load, asked through programs made once."""
 
-    __slots__ = ("_decisions", "_estimates", "_holds", "_reads_of_pods", "_rules")
+    __slots__ = ("_decisions", "_estimates", "_holds", "_reads_of_pods", "_rules", "reads_reports")
 
     def __init__(self, graph: RuleGraph, profile: str) -> None:
         target = f"SchedulingProfile/{profile}"
@@ -47,9 +48,10 @@ class LoadPolicy:
         self._estimates = MemoizedDecision(estimates.value, estimates.facts)
         self._reads_of_pods = frozenset(path for root, path in estimates.facts if root == "pod")
         # Nodes share equal rules, rather than having their own each.
-        self._rules = MemoizedDecision(
-            self._new_rules, frozenset().union(*(self._decisions[field].facts for field in _OF_NODES))
-        )
+        of_nodes = frozenset().union(*(self._decisions[field].facts for field in _OF_NODES))
+        self._rules = MemoizedDecision(self._new_rules, of_nodes)
+        self.reads_reports = any(not of_object(path) for root, path in of_nodes if root == "node")
+        """Whether a report can change how load is counted."""
         self._holds = any(
             self._decisions[field].program is not None or (self._duration(field) or 0) > 0
             for field in (_AFTER_SCHEDULED, _AFTER_INITIALIZED)

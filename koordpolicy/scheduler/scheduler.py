@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from koordpolicy.cluster.cache import ClusterCache
+from koordpolicy.cluster.column_reports import ColumnReports
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView, scheduler_of
 from koordpolicy.cluster.state import ClusterState
@@ -271,6 +272,13 @@ class Scheduler:
         """A node has reported."""
         self.cache.set_metric(metric)
         self._happened(Event.METRIC_CHANGED, metric.name)
+
+    def set_reports(self, reports: ColumnReports) -> None:
+        """Many nodes have reported at the same moment, in one call for all of them."""
+        for name in self.cache.set_reports(reports):
+            self.cache.set_metric(reports.whole(name))
+        for name in reports.names:
+            self._happened(Event.METRIC_CHANGED, name)
 
     def renew_metrics(self) -> None:
         """All nodes that have reported before report the same again now, in one call for a whole cluster."""

@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from koordpolicy.cluster.column_reports import ColumnReports
 from koordpolicy.cluster.event_handlers import EVERY_RESOURCE, EventHandlers
-from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.kube.admission import AdmissionChain, AdmissionRequest, Operation
@@ -20,7 +20,7 @@ from koordpolicy.kube.memory import MemoryCluster
 from koordpolicy.kube.memory.store import Store, finish
 from koordpolicy.kube.port import Object, StrategicPatch
 from koordpolicy.kube.unreadable import UnreadableObjects
-from koordpolicy.manager.controllers.controller import OvercommitController
+from koordpolicy.manager.controllers.controller import OvercommitController, PlannedWrite, Reconciliation
 from koordpolicy.manager.controllers.overcommit import Calculation
 from koordpolicy.manager.webhooks.hooks import chain
 from koordpolicy.manager.webhooks.mutation import Mutation, PodContext, roots_of
@@ -29,6 +29,7 @@ from koordpolicy.manager.webhooks.rules import Violation
 from koordpolicy.manager.webhooks.webhook import QuotaWrites, WebhookContext
 from koordpolicy.model.facts import Record
 from koordpolicy.model.metric import NodeMetric
+from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey, read_pod
 from koordpolicy.model.protocol import CONDITION_READY, PHASE_RUNNING, PHASE_SUCCEEDED
 from koordpolicy.scheduler.binder import WriteOutcome, WritePlan, apply
@@ -37,6 +38,7 @@ from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import Agenda
 from koordpolicy.simulator.events import CollectedEvents, SimulatedReports
 from koordpolicy.simulator.failures import SimulatedFailures
+from koordpolicy.simulator.noted_objects import NotedObjects, merged
 from koordpolicy.simulator.schedulers import Schedulers, SimulatedListeners
 from koordpolicy.simulator.volumes import VolumeController
 from koordpolicy.simulator.workload import Json, Workload
@@ -80,7 +82,7 @@ class SimulatedCluster:
         self.graph = graph
         self.colocation = colocation
         self._agenda = agenda
-        self.objects = ClusterObjects()
+        self.objects = NotedObjects()
         self.drawn: dict[str, int] = {}
         """Pods that each profile was applied to."""
         self.translated: dict[str, int] = {}
@@ -116,6 +118,8 @@ class SimulatedCluster:
                 quota_writes=QuotaWrites(self._client, together=False),
             )
         )
+        self._unwritten: dict[str, Sequence[PlannedWrite]] = {}
+        """What was published of nodes and does not stand in the store yet."""
         self.volumes = VolumeController(self._store, self.objects.state.volumes, self.deliver)
         self._prepare(workload)
 
@@ -232,16 +236,30 @@ class SimulatedCluster:
         """A node's report reaches the manager and the scheduler."""
         self._listener.set_metric(metric)
 
-    def settle(self, name: str) -> bool:
-        """Let the manager decide what a node offers, and write what differs; whether anything did."""
+    def hear_reports(self, reports: ColumnReports) -> None:
+        """The reports of many nodes reach the schedulers."""
+        self._listener.set_reports(reports)
+
+    def settle(self, name: str) -> Reconciliation | None:
+        """Let the manager decide what a node offers, and write what differs; None where there is no such node."""
         decided = self.overcommit.decide(name)
         if decided is None:
-            return False
-        for write in decided.writes:
-            self._store.patch(write.resource, write.name, write.patch, subresource=write.subresource)
+            return None
+        if decided.writes:
+            for write in (*self._unwritten.pop(name, ()), *decided.writes):
+                self._store.patch(write.resource, write.name, write.patch, subresource=write.subresource)
+            self.deliver()
         self.overcommit.done(decided)
-        self.deliver()
-        return bool(decided.writes)
+        return decided
+
+    def publish(self, node: Node, writes: Sequence[PlannedWrite]) -> None:
+        """What a node offers is written: who listens gets the node as it then is, the store before it gets anything else of it.
+
+        Amounts change on all nodes every few minutes, and nobody reads them from the store.
+        """
+        self._listener.set_node(node)
+        self.objects.forget_changed(node.name)
+        self._unwritten[node.name] = merged([*self._unwritten.get(node.name, ()), *writes])
 
     # --- how it is heard --------------------------------------------------------------------------
 

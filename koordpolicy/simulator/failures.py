@@ -85,6 +85,11 @@ class SimulatedFailures:
             rule = place_of(self._graph, scheduler.profile.name, step)
             self._failed.add(rule, f"{target} {step}", PODS, name, failed.error)
 
+    def looked_at(self, nodes: Iterable[str]) -> None:
+        """Decisions about nodes were made of which none failed."""
+        for node in nodes:
+            self._failed.note(NODES, node)
+
     def offered(
         self, node: str, record: Record, calculations: Sequence[Calculation], cluster: Record, now: int
     ) -> None:

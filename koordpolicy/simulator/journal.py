@@ -109,9 +109,17 @@ class Journal:
         """Note a pod that a scheduler places that is not ours."""
         self.others.setdefault(scheduler, []).append(pod)
 
-    def held(self, now: int, machine: Machine, decision: Suppression, record: Record) -> None:
+    def would_hold(self, withheld: int, capacity: int, target: int) -> bool:
+        """Whether suppression on a node is the most so far, or aims lowest."""
+        return (
+            self.worst is None
+            or self.lowest is None
+            or withheld > self.worst.withheld
+            or target * self.lowest.capacity < self.lowest.decision.target * capacity
+        )
+
+    def held(self, now: int, machine: Machine, withheld: int, decision: Suppression, record: Record) -> None:
         """Note what suppression does on a node now, as far as it is the most so far."""
-        withheld = machine.shares.withheld
         pods = sum(pod.best_effort for pod in machine.pods.values())
         held = Held(now, machine.name, machine.cpu, withheld, pods, decision, record)
         if self.worst is None or withheld > self.worst.withheld:

@@ -1,19 +1,11 @@
-"""A model of nodes: who gets how much CPU, how far pods get with it, what the agents would measure.
-
-Pods outside the best-effort group use what they wish, in proportion where the node is full. Pods in it
-(Kubernetes' class BestEffort, as kubelets sort them) share what their group's CPUs or quota and the others
-leave. Work that gets half of what it wishes takes twice as long.
-"""
+"""Nodes as machines, and the pods that run on them: how far these get, and when they are done."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from koordpolicy.algorithms.container_resources import PERIOD, UNLIMITED
 from koordpolicy.model.cpuset import HIGHEST_CPU
-from koordpolicy.model.metric import NodeMetric, PodMetric
+from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.protocol import CPU, MEMORY
 from koordpolicy.model.topology import Processor
@@ -104,67 +96,16 @@ class Machine:
     quota: int = UNLIMITED
     pods: dict[PodKey, RunningPod] = field(default_factory=dict)
     metric: NodeMetric | None = None
+    """What its agent reported last, where one runs."""
     shares: Shares = NOTHING_SHARED
-    awake: bool = True
-    """Whether what it reports can differ from what it reported last."""
-
-    @property
-    def used(self) -> int:
-        """All CPU in use, in millicores."""
-        return self.system_cpu + self.shares.others + self.shares.given
-
-    @property
-    def used_memory(self) -> int:
-        """All memory in use, in bytes."""
-        return self.system_memory + sum(pod.memory for pod in self.pods.values())
+    """How its kernel divided CPU, where there is a model of one."""
+    index: int = 0
+    """Its place among all machines."""
 
     def limit(self) -> int:
         """What the best-effort group may use by its CPUs and its quota, in millicores."""
         by_cpus = 1000 * len(self.cpuset) if len(self.cpuset) < len(self.processors) else self.cpu
         return by_cpus if self.quota == UNLIMITED else min(by_cpus, self.quota * 1000 // PERIOD)
-
-    def share(self, wishes: NDArray[np.float64]) -> None:
-        """Let every pod use what it gets of its wish (by slot, in millicores)."""
-        room = self.cpu - self.system_cpu
-        others, group = self._divided(wishes)
-        factor = min(1.0, room / others) if others else 1.0
-        used = int(others * factor)
-        limit = self.limit()
-        given = max(min(group, float(limit), float(room - used)), 0.0)
-        rate = given / group if group else 1.0
-        for pod in self.pods.values():
-            pod.cpu = int(wishes[pod.slot] * (rate if pod.best_effort else factor))
-        self.shares = Shares(used, int(group), int(given), limit)
-
-    def rate(self, pod: RunningPod) -> float:
-        """The speed of a pod: its share of what it wishes."""
-        if not pod.best_effort or not self.shares.wished:
-            return 1.0
-        return self.shares.given / self.shares.wished
-
-    def report(self, now: int) -> NodeMetric:
-        """What the node's agent would report at this time."""
-        self.metric = NodeMetric(
-            self.name,
-            now,
-            node_usage={CPU: self.used, MEMORY: min(self.used_memory, self.memory)},
-            system_usage={CPU: self.system_cpu, MEMORY: self.system_memory},
-            pods=tuple(
-                PodMetric(*pod.key, {CPU: pod.cpu, MEMORY: pod.memory}, pod.priority, pod.qos)
-                for pod in self.pods.values()
-            ),
-        )
-        return self.metric
-
-    def _divided(self, wishes: NDArray[np.float64]) -> tuple[float, float]:
-        """The wishes of pods outside and inside the best-effort group."""
-        others = group = 0.0
-        for pod in self.pods.values():
-            if pod.best_effort:
-                group += wishes[pod.slot]
-            else:
-                others += wishes[pod.slot]
-        return others, group
 
 
 def machine_of(node: Node, shape: UsageShape) -> Machine:

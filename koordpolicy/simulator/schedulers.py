@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from koordpolicy.cluster.column_reports import ColumnReports
+from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.listeners import Listeners
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.pods import PodView, scheduler_of
@@ -125,3 +127,8 @@ class SimulatedListeners(Listeners):
         """A pod on a node that its scheduler assumes it on; what one made of it, others with other policies do not share."""
         only = tuple(self._schedulers.all)
         return only[0].assumed(key) if len(only) == 1 else None
+
+    def set_reports(self, reports: ColumnReports) -> None:
+        """Reports of many nodes, for the schedulers alone."""
+        for one in self._schedulers.all:
+            one.set_reports(reports)

@@ -18,9 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from koordpolicy.agent.strategies.suppression import CPUSuppression, Suppression, SuppressionAction
-from koordpolicy.agent.strategies.suppression_plan import BestEffortGroup, plan
-from koordpolicy.algorithms.node_record import node_record
+from koordpolicy.agent.strategies.suppression import SuppressionAction
 from koordpolicy.algorithms.pod_request import effective_requests
 from koordpolicy.algorithms.records import pod_record
 from koordpolicy.cluster.pods import scheduler_of
@@ -41,9 +39,11 @@ from koordpolicy.simulator.agents import AgentSite, SimulatedAgents
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import SECOND, Agenda
 from koordpolicy.simulator.cluster import Refusal, SimulatedCluster
+from koordpolicy.simulator.fleet import Fleet
 from koordpolicy.simulator.journal import Explained, Journal, Untried
 from koordpolicy.simulator.machines import Machine, PodKey, RunningPod, machine_of
 from koordpolicy.simulator.rim import VirtualRim
+from koordpolicy.simulator.rounds import Rounds
 from koordpolicy.simulator.sampling import Sampler
 from koordpolicy.simulator.schedulers import SimulatedScheduler
 from koordpolicy.simulator.usage import SHAPE, Population, UsageShape
@@ -57,9 +57,6 @@ FINE_SPAN = 2 * 86_400 * SECOND
 COARSE_TICKS = 300
 MAX_TICKS = 1_000_000
 """Reports of one simulation; a finer interval over so long a time is refused."""
-
-_AGENT_ROUNDS = 16
-"""Rounds of suppression in one interval; growing in steps of a tenth is over by then."""
 
 _FRESH = 60 * SECOND
 """How often agents report in reality."""
@@ -130,8 +127,9 @@ class Simulation:
             name: machine_of(node, settings.shape) for name, node in self.cluster.objects.nodes.items()
         }
         self._population = Population(settings.shape, chance)
-        self._suppression = CPUSuppression(graph)
-        self._sampler = Sampler(graph, self.cluster, self.machines)
+        self.fleet = Fleet(self.machines.values())
+        self._rounds = Rounds(graph, self.cluster, self.fleet, self.journal, self.start)
+        self._sampler = Sampler(graph, self.cluster, self.fleet)
         self._progress = progress
         self._cpu_names = (CPU, *_band_names(graph, CPU))
         self._memory_names = (MEMORY, *_band_names(graph, MEMORY))
@@ -267,9 +265,8 @@ class Simulation:
             now,
             None if arrival.duration is None else float(arrival.duration),
         )
-        running.rate = machine.rate(running)
         machine.pods[key] = self._running[key] = running
-        machine.awake = True
+        self.fleet.add(running, found.band)
         if self.agents is not None:
             self.agents.start(machine, pod, running.memory, arrival.growth, now)
         self._plan_end(running)
@@ -299,6 +296,7 @@ class Simulation:
         key = running.key
         del self._running[key], running.machine.pods[key]
         self._population.remove(running.slot)
+        self.fleet.remove(running.slot)
         if self.agents is not None:
             self.agents.stop(running.machine, key)
 
@@ -375,9 +373,14 @@ class Simulation:
         now = self.agenda.now
         self._progress(now - self.start, self.span, self.journal)
         wishes = self._population.wishes(now / SECOND)
-        for machine in self.machines.values():
-            if machine.awake:
-                self._look_at(machine, wishes, now)
+        self.fleet.share(wishes)
+        looked_at = self._look_at_agents(wishes, now) if self.agents is not None else frozenset()
+        self.fleet.measure(now)
+        others = [one for one in self.machines.values() if one.name not in looked_at]
+        self._rounds.look(wishes, others, now)
+        for pod, rate in self.fleet.turned():
+            if pod.machine.name not in looked_at and pod.advance(now, rate):
+                self._plan_end(pod)
         for rim in self._rims:
             rim.decide(2 * self.cluster.schedulers.unplaced + 1)
         self.journal.samples.append(self._sampler.sample(now - self.start, self._seconds(now), self.journal))
@@ -386,21 +389,15 @@ class Simulation:
         """How long what is so now stays so: until the next reports, or the end."""
         return min(self.interval, max(self.start + self.span - now, 0)) / SECOND
 
-    def _look_at(self, machine: Machine, wishes: NDArray[np.float64], now: int) -> None:
-        if self.agents is not None and machine.name in self.agents:
-            self._look_at_agent(self.agents, machine, wishes, now)
-            return
-        machine.share(wishes)
-        self.cluster.hear(machine.report(now))
-        if self.settings.colocation:
-            if any(pod.best_effort for pod in machine.pods.values()) or machine.limit() < machine.cpu:
-                self._suppress(machine, wishes, now)
-            self.cluster.settle(machine.name)
-        for pod in machine.pods.values():
-            if pod.advance(now, machine.rate(pod)):
-                self._plan_end(pod)
-        # An empty node has reported that it is; what it reports from now on is the same again.
-        machine.awake = bool(machine.pods) or machine.limit() < machine.cpu
+    def _look_at_agents(self, wishes: NDArray[np.float64], now: int) -> frozenset[str]:
+        """Look at the nodes that have an agent of their own; their names."""
+        agents = self.agents
+        if agents is None:
+            return frozenset()
+        found = frozenset(name for name in self.machines if name in agents)
+        for name in found:
+            self._look_at_agent(agents, self.machines[name], wishes, now)
+        return found
 
     def _look_at_agent(
         self, agents: SimulatedAgents, machine: Machine, wishes: NDArray[np.float64], now: int
@@ -419,12 +416,12 @@ class Simulation:
                 self._plan_end(pod)
         for key, reason in agent.take_evicted():
             self._ask_to_stop(key, reason)
-        machine.awake = bool(machine.pods) or machine.shares.limit < machine.cpu
+        self.fleet.note(machine, machine.shares)
         if machine.shares.withheld:
             decision = agent.decision()
             self.cluster.failures.suppressed(machine.name, agent.record, decision.reason, now)
             if decision.outcome is SuppressionAction.SUPPRESS:
-                self.journal.held(now - self.start, machine, decision, agent.record)
+                self.journal.held(now - self.start, machine, machine.shares.withheld, decision, agent.record)
 
     def _begin_anew(self, running: RunningPod, now: int) -> None:
         """The OOM killer has ended a container of a pod: its work begins from the beginning."""
@@ -432,31 +429,6 @@ class Simulation:
         if duration is not None:
             running.remaining, running.since = float(duration), now
             self._plan_end(running)
-
-    def _suppress(self, machine: Machine, wishes: NDArray[np.float64], now: int) -> None:
-        sight = self.cluster.objects.sight(machine.name)
-        if sight is None:
-            return
-        record = node_record(sight, self.graph.catalogue, TIMES, now)
-        decision = self._suppression.decide(record, now)
-        self.cluster.failures.suppressed(machine.name, record, decision.reason, now)
-        for _ in range(_AGENT_ROUNDS):
-            if not self._carried_out(machine, decision):
-                break
-        machine.share(wishes)
-        if machine.shares.withheld and decision.outcome is SuppressionAction.SUPPRESS:
-            self.journal.held(now - self.start, machine, decision, record)
-
-    def _carried_out(self, machine: Machine, decision: Suppression) -> bool:
-        """One round of the agent: write what the plan says; whether that changed anything."""
-        group = BestEffortGroup(machine.processors, machine.cpu, machine.cpuset, machine.quota)
-        planned = plan(decision, group)
-        before = machine.cpuset, machine.quota
-        if planned.cpuset:
-            machine.cpuset = planned.cpuset[-1].cpus
-        if planned.quota is not None:
-            machine.quota = planned.quota
-        return (machine.cpuset, machine.quota) != before
 
     def _freshen(self) -> None:
         """Let the scheduler know that the agents have reported in the meantime, and nothing else."""

@@ -77,7 +77,9 @@ def _generated(text: str) -> tuple[int, int | None]:
     try:
         found = int(nodes), int(pods) if colon else None
     except ValueError:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a number of nodes, nor two numbers as `100:1000`") from None
+        raise argparse.ArgumentTypeError(
+            f"`{text}` is not a number of nodes, nor two numbers as `100:1000`"
+        ) from None
     if not all(one is None or 0 < one <= MOST_GENERATED for one in found):
         raise argparse.ArgumentTypeError(f"`{text}`: numbers lie between 1 and {MOST_GENERATED:,}")
     return found

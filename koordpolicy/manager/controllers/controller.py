@@ -191,6 +191,15 @@ class OvercommitController:
         if decided.plan.settles:
             self._settled[decided.node] = self.now(), decided.formulas
 
+    def settled_at(self, name: str) -> int | None:
+        """When a node was settled last, in nanoseconds since 1970; None for never."""
+        settled = self._settled.get(name)
+        return None if settled is None else settled[0]
+
+    def note_settled(self, name: str) -> None:
+        """Note that a node offers what the formulas that settled it before come to now."""
+        self._settled[name] = self.now(), self._settled[name][1]
+
     def is_own(self, name: str, version: str) -> bool:
         """Whether a version of a node is what we made of it by amounts alone, so that there is nothing to look at.
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from koordpolicy.algorithms.publish import any_differs, normalized, published
 from koordpolicy.graph import RuleGraph
@@ -39,7 +40,7 @@ class NodePlan:
         return not self.resources and not self.annotations and self.zones is None
 
 
-def plan_node(
+def plan_node(  # noqa: PLR0913, PLR0917 - a node with all that is known of it
     graph: RuleGraph,
     node: Node,
     record: Record,
@@ -48,12 +49,13 @@ def plan_node(
     written: int | None,
     now: int,
     cluster: Record | None = None,
+    policies: Mapping[str, PublishPolicy] = MappingProxyType({}),
 ) -> NodePlan:
     """The plan for a node.
 
     `record` holds the node's facts, `cluster` those of the whole, `topology` is its NodeResourceTopology. `written` is when the node was
     last settled, None for never; times in nanoseconds since 1970. Small changes wait until one resource
-    changed enough or that time is long ago; then all are written.
+    changed enough or that time is long ago; then all are written. `policies` are answers by resource that are known already.
     """
     resources: dict[str, int | None] = {}
     annotations: dict[str, str] = {}
@@ -63,7 +65,9 @@ def plan_node(
     for one in calculations:
         if one.outcome is PublishAction.KEEP:
             continue
-        rules = PublishPolicy.of(graph, one.resource, record, now, cluster or {})
+        rules = policies.get(one.resource) or PublishPolicy.of(
+            graph, one.resource, record, now, cluster or {}
+        )
         names = band_resources(graph, one.resource)
         if not names:
             problems.append(f"{one.resource}: there is no band with resources of that name")

@@ -108,6 +108,18 @@ def node_facts(
     return record
 
 
+_OF_OBJECT: Final = (
+    "name", "labels", "annotations", "unschedulable", "capacity", "allocatable", "physical", "reserved", "overrides",
+    "conditions", "cpuNormalization", "amplification", "networkBandwidth", "usageThresholds", "resources.capacity",
+    "resources.allocatable", "resources.physical", "zones", "devices", "deviceLabels", "cpuInfo",
+)  # fmt: skip
+
+
+def of_object(path: str) -> bool:
+    """Whether a fact of a node follows from its object, zones and devices, whatever runs and is measured there."""
+    return path.startswith(_OF_OBJECT) and not path.startswith("amplified")
+
+
 def cpu_facts(cpu: CPUInfo) -> Record:
     """What a node's CPUs are."""
     return {

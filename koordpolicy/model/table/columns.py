@@ -286,6 +286,25 @@ class ColumnData:
             self.low = self.high = self.values[0].item()
             self.written = 0
 
+    def replace(self, numbers: Array, count: int, rows: Array | None) -> None:
+        """Write a number into each of `count` rows, or into each of `rows`, all of which then have one."""
+        present = self.absent[:count]
+        if rows is None:
+            self.values[:count] = numbers
+            present[:] = False
+        else:
+            self.values[rows] = numbers
+            present[rows] = False
+        self._beyond.clear()
+        self.missing = int(np.count_nonzero(present))
+        if self.missing:
+            # A filler within the bounds, so that they stay as narrow as the present values.
+            known = np.flatnonzero(~present)
+            self.values[np.flatnonzero(present)] = self.values[known[0]] if len(known) else 0
+        self._forget_doubles()
+        self._view = None
+        self._tighten(count)
+
     def move(self, source: int, target: int) -> None:
         """Copy the last row over another one, and forget the last."""
         gone = self._flags[target]
@@ -434,6 +453,33 @@ class ColumnStore:
             if path in record:
                 record.update(changed)  # type: ignore[attr-defined]  # the table's own dicts
 
+    def write(self, path: str, numbers: Array, rows: Array | None = None) -> None:
+        """Set a fact of one number in all records, or in those with the numbers `rows`: much faster than one by one.
+
+        The column's class is that of the fact: nanoseconds for times, which are not encoded here.
+        """
+        for column in self._by_path.get(path, ()):
+            column.replace(numbers, len(self.records), rows)
+        for record, number in zip(self._picked(rows), numbers.tolist(), strict=True):
+            record[path] = number  # type: ignore[index]  # the table's own dicts
+
+    def write_map(self, path: str, numbers: Mapping[str, Array], rows: Array | None = None) -> None:
+        """Set a map of one number a key in the same manner; all of them get the same keys."""
+        keys = tuple(numbers)
+        listed = zip(*(numbers[key].tolist() for key in keys), strict=True)
+        for record, values in zip(self._picked(rows), listed, strict=True):
+            record[path] = dict(zip(keys, values, strict=True))  # type: ignore[index]  # the table's own dicts
+        for column in self._by_path.get(path, ()):
+            written = numbers.get(column.key) if column.key is not None else None
+            if written is not None:
+                column.replace(written, len(self.records), rows)
+            else:
+                for at in range(len(self.records)) if rows is None else rows.tolist():
+                    column.set(at, self.records[at], len(self.records) == 1)
+
+    def _picked(self, rows: Array | None) -> Iterable[Record]:
+        return self.records if rows is None else [self.records[at] for at in rows.tolist()]
+
     def remove(self, at: int) -> None:
         """Drop a record; the last one takes its place."""
         last = len(self.records) - 1
@@ -461,6 +507,9 @@ class _PresenceData(ColumnData):
     """A column whose values mean nothing."""
 
     __slots__ = ()
+
+    def replace(self, numbers: Array, count: int, rows: Array | None) -> None:
+        super().replace(np.zeros(len(numbers), np.bool_), count, rows)
 
     def extract(self, record: Record) -> object:
         return True if self.path in record else ABSENT

@@ -142,6 +142,26 @@ class NodeTable:
         self._trim()
         self._stamps[path] = self._version
 
+    def write(self, path: str, numbers: Array, rows: Array | None = None) -> None:
+        """Set a fact of one number in all rows, or in those with the numbers `rows`, much faster than row by row."""
+        self._store.write(path, numbers, rows)
+        self._written(path, rows)
+
+    def write_map(self, path: str, numbers: Mapping[str, Array], rows: Array | None = None) -> None:
+        """The same of a map with one number a key; all rows get the same keys."""
+        self._store.write_map(path, numbers, rows)
+        self._written(path, rows)
+
+    def write_elements(self, path: str, fact: str, numbers: Array, elements: Array) -> None:
+        """The same of a fact of elements of a list fact, by their places among `elements(path)`."""
+        self._store.elements(path).write(fact, numbers, elements)
+        self._written(path, None)
+
+    def _written(self, path: str, rows: Array | None) -> None:
+        self._journal.extend(range(len(self._names)) if rows is None else rows.tolist())
+        self._trim()
+        self._stamps[path] = self._version
+
     def remove(self, name: str) -> None:
         """Drop a row; the last row takes its number. Raises KeyError for an unknown row."""
         at = self._rows.pop(name)

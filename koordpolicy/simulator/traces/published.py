@@ -38,7 +38,14 @@ JOB_LOAD: Final = 0.95
 JOB_LABELS: Final = {"workload": "batch"}
 """What the profiles of the example ask for."""
 
-LIFETIMES: Final = ((0.0, 10.0), (0.10, 79.0), (0.50, 540.0), (0.75, 1980.0), (0.90, 6480.0), (0.99, 100_800.0))
+LIFETIMES: Final = (
+    (0.0, 10.0),
+    (0.10, 79.0),
+    (0.50, 540.0),
+    (0.75, 1980.0),
+    (0.90, 6480.0),
+    (0.99, 100_800.0),
+)
 """Seconds that a pod lives, by the share of pods that live no longer; beyond the last one nobody does."""
 
 

@@ -1,0 +1,233 @@
+"""What nodes offer beyond what they have: the manager's decision for all nodes at once, node by node where anything but use changed.
+
+Formulas are asked as columns. Whatever else decides about publishing (is it offered, how old may reports be, how far may amounts
+change) is asked when a node was decided by itself, and is the same until something of the node changes. Amounts that
+are written go to who listens as values, as reports do, and to the store before anything else is written there.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.cluster.objects import ClusterObjects
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.bands import band_resources
+from koordpolicy.language.cel.lower.columns import ColumnProgram
+from koordpolicy.manager.controllers.controller import (
+    NODE_POLICIES,
+    OvercommitController,
+    PlannedWrite,
+    Reconciliation,
+)
+from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
+from koordpolicy.manager.controllers.overcommit import KIND, Calculation, Offer, PublishAction
+from koordpolicy.manager.controllers.publishing import PublishPolicy
+from koordpolicy.model.node import Node
+from koordpolicy.model.protocol import CPU, MEMORY
+from koordpolicy.model.reading import ObjectError
+from koordpolicy.model.third_party import third_party_allocations
+from koordpolicy.simulator.fleet import Fleet
+from koordpolicy.simulator.node_columns import NodeColumns, is_settled, numbers_of
+
+_ASKED: Final = ("cpu", "memory")
+_NATIVE: Final = MappingProxyType({"cpu": CPU, "memory": MEMORY})
+_ONLY_BY_NODE: Final = ("zone.", "parameters", "variables")
+_NEVER: Final = np.iinfo(np.int64).max
+
+Whole = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Formulas:
+    """One overcommitted resource: its program, and the names of what it is published as, by native resource."""
+
+    resource: str
+    program: ColumnProgram
+    names: Mapping[str, str]
+
+
+class Offering:
+    """Decides for nodes of which only the use has changed. `columns` have their rows, in the order of the fleet's machines."""
+
+    def __init__(
+        self,
+        graph: RuleGraph,
+        columns: NodeColumns,
+        fleet: Fleet,
+        controller: OvercommitController,
+        objects: ClusterObjects,
+        publish: Callable[[Node, Sequence[PlannedWrite]], None],
+    ) -> None:
+        self._graph = graph
+        self._columns = columns
+        self._fleet = fleet
+        self._controller = controller
+        self._objects = objects
+        self._publish = publish
+        self._formulas = self._compiled()
+        count = len(fleet.machines)
+        self._plain = np.zeros(count, np.bool_)
+        self._written = np.zeros(count, np.int64)
+        self._refresh = np.full(count, _NEVER, np.int64)
+        self._policies: list[Mapping[str, PublishPolicy]] = [{}] * count
+        self._resting = {resource: np.zeros(count, np.bool_) for resource in graph.subjects(KIND)}
+        """Where a resource is not offered, whatever is measured."""
+        amounts = [name for one in self._formulas or () for name in one.names.values()]
+        self._offered = {name: np.zeros(count, np.int64) for name in amounts}
+        self._share = {name: np.zeros(count) for name in amounts}
+
+    def _compiled(self) -> Sequence[_Formulas] | None:
+        """The formulas as columns; None where more than they depends on what is measured."""
+        graph = self._graph
+        for key in graph.decisions:
+            name = str(key)
+            if key.kind in NODE_POLICIES or (key.kind == KIND and key.field not in _ASKED):
+                if key.field.startswith(_ONLY_BY_NODE):
+                    continue
+                if not is_settled(graph, name):
+                    return None
+        found = []
+        for resource in graph.subjects(KIND):
+            asked = {field: f"{KIND}/{resource}.{field}" for field in _ASKED}
+            if not all(name in graph for name in asked.values()):
+                return None
+            program = self._columns.compiled(asked)
+            if program is None:
+                return None
+            found.append(_Formulas(resource, program, band_resources(graph, resource)))
+        return found
+
+    @property
+    def plain(self) -> Mask:
+        """The nodes that are decided as columns until something of them changes."""
+        return self._plain
+
+    def decided(self, place: int, found: Reconciliation | None) -> None:
+        """A node was decided by itself, and what was to be written was written."""
+        self._plain[place] = False
+        if found is None or self._formulas is None:
+            return
+        node = self._objects.nodes[found.node]
+        row = self._columns.table.row(place)
+        now = self._controller.now()
+        policies, resting = {}, set()
+        for one in found.calculations:
+            if (one.reason and one.outcome is not PublishAction.RESET) or one.failed or one.zones:
+                return
+            if one.standing is not None and (one.standing.abnormal or one.turns_in is not None):
+                return
+            if one.outcome is PublishAction.KEEP:
+                return
+            rules = PublishPolicy.of(self._graph, one.resource, row, now, {})
+            if (rules.ratio or 0) > 1 or (rules.deducts and _is_shared(node)):
+                return
+            if one.outcome is PublishAction.RESET:
+                resting.add(one.resource)
+            policies[one.resource] = rules
+        settled = self._controller.settled_at(found.node)
+        if settled is None:
+            return
+        self._plain[place] = True
+        self._policies[place] = policies
+        for resource, rests in self._resting.items():
+            rests[place] = resource in resting
+        self._written[place] = settled
+        waits = [one.refresh for one in policies.values() if one.refresh is not None]
+        self._refresh[place] = min(waits, default=_NEVER)
+        for one in self._formulas:
+            for name in one.names.values():
+                self._share[name][place] = policies[one.resource].share if one.resource in policies else 0.0
+        self._stands(place, node)
+
+    def _stands(self, place: int, node: Node) -> None:
+        for name, offered in self._offered.items():
+            amount = node.allocatable.get(name)
+            offered[place] = -1 if amount is None else amount
+
+    def decide(self, now: int) -> Sequence[int]:
+        """Decide for all plain nodes, and write what differs; the places of those where it could not be told."""
+        count = len(self._fleet.machines)
+        failed = np.zeros(count, np.bool_)
+        wanted: dict[str, Whole] = {}
+        cluster = self._controller.cluster_of(self._graph)
+        for one in self._formulas or ():
+            found, rests = (
+                self._columns.ask(one.program, one.resource, now, cluster),
+                self._resting[one.resource],
+            )
+            for field, native in _NATIVE.items():
+                told = numbers_of(found[field])
+                if told is None:
+                    return np.flatnonzero(self._plain).tolist()
+                amounts, wrong = told
+                failed |= wrong & ~rests
+                if native in one.names:
+                    wanted[one.names[native]] = np.where(rests, -1, np.maximum(amounts, 0))
+        plain = self._plain & ~failed
+        due = now - self._written > self._refresh
+        worth, changed = due, np.zeros(count, np.bool_)
+        for name, amounts in wanted.items():
+            stands = self._offered[name]
+            moved = np.abs(amounts - stands).astype(np.float64) * 1000.0 > stands * 1000.0 * self._share[name]
+            worth = worth | np.where((stands < 0) | (amounts < 0), stands != amounts, moved)
+            changed |= stands != amounts
+        for place in np.flatnonzero(plain & worth).tolist():
+            if changed[place]:
+                self._write(place, {name: int(one[place]) for name, one in wanted.items()}, now)
+            self._controller.note_settled(self._fleet.names[place])
+        self._written[plain & worth] = now
+        return np.flatnonzero(self._plain & failed).tolist()
+
+    def _write(self, place: int, wanted: Mapping[str, int], now: int) -> None:
+        """Write the amounts of a node as the manager plans it."""
+        name = self._fleet.names[place]
+        node = self._objects.nodes[name]
+        calculations = []
+        for one in self._formulas or ():
+            if self._resting[one.resource][place]:
+                calculations.append(Calculation(one.resource, PublishAction.RESET))
+            else:
+                whole = Offer(*(wanted.get(one.names.get(native, ""), 0) for native in _NATIVE.values()))
+                calculations.append(Calculation(one.resource, PublishAction.PUBLISH, whole))
+        plan = plan_node(
+            self._graph,
+            node,
+            self._columns.table.row(place),
+            calculations,
+            None,
+            int(self._written[place]),
+            now,
+            policies=self._policies[place],
+        )
+        changed = _with_plan(node, plan)
+        self._publish(changed, Reconciliation(name, calculations, plan).writes)
+        self._stands(place, changed)
+
+
+def _is_shared(node: Node) -> bool:
+    """Whether other schedulers have something of a node, or that cannot be told."""
+    try:
+        return bool(third_party_allocations(node.annotations))
+    except ObjectError:
+        return True
+
+
+def _with_plan(node: Node, plan: NodePlan) -> Node:
+    """A node on which a plan was carried out."""
+    offered = {name: amount for name, amount in plan.resources.items() if amount is not None}
+    gone = plan.resources.keys() - offered.keys()
+
+    def changed(amounts: Mapping[str, int]) -> dict[str, int]:
+        return {name: amount for name, amount in {**amounts, **offered}.items() if name not in gone}
+
+    return replace(
+        node,
+        allocatable=changed(node.allocatable),
+        capacity=changed(node.capacity),
+        annotations={**node.annotations, **plan.annotations},
+    )
