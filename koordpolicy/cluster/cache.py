@@ -13,31 +13,31 @@ import numpy as np
 
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.load import AssignedPod, NodeLoad
-from koordpolicy.algorithms.node_capacity import trimmed_allocatable
 from koordpolicy.algorithms.records import pods_on_node, usage_of
 from koordpolicy.cluster.change_log import ChangeLog
-from koordpolicy.cluster.column_reports import ColumnReports, PendingReport
+from koordpolicy.cluster.column_reports import (
+    ColumnReports,
+    PendingReport,
+    sums_up,
+    unseen_until,
+    write_reports,
+)
 from koordpolicy.cluster.demand import Demand
-from koordpolicy.cluster.loads import LAST, LoadPolicy, LoadRules, loads_of, new_load
-from koordpolicy.cluster.nodes import KINDS, TAINTS, kinds_text, node_schema, taint_text
-from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.loads import LoadPolicy, LoadRules, loads_of, new_load
+from koordpolicy.cluster.node_rows import row_of_node
+from koordpolicy.cluster.nodes import node_schema
+from koordpolicy.cluster.pods import PodView, holds_the_same, same_to_others
 from koordpolicy.cluster.reservations import keeps_room
 from koordpolicy.cluster.state import ClusterState
 from koordpolicy.language.facts import TIMES
-from koordpolicy.model.amounts import within
 from koordpolicy.model.facts import Record
-from koordpolicy.model.facts.load import load_facts, threshold_facts
-from koordpolicy.model.facts.node import amount_facts, metric_facts, node_facts
-from koordpolicy.model.facts.record import BASIC
+from koordpolicy.model.facts.load import load_facts
+from koordpolicy.model.facts.node import amount_facts, metric_facts
 from koordpolicy.model.metric import NodeMetric
-from koordpolicy.model.node import Node, node_reservation
+from koordpolicy.model.node import Node
 from koordpolicy.model.pod import PodKey
-from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY
-from koordpolicy.model.reading import Amounts, ObjectError
+from koordpolicy.model.reading import Amounts
 from koordpolicy.model.table import NodeTable
-
-_KEPT = frozenset({BATCH_CPU, BATCH_MEMORY})
-"""Resources that are published with the node's reservation already taken off."""
 
 _PROD = "prod"
 """The band whose use has a fact of its own."""
@@ -159,7 +159,7 @@ class ClusterCache:
         known = entry.pods.get(key)
         placed = self._placed(entry, view, now if known is None else known.since)
         entry.pods[key] = placed
-        entry.unseen_until = max(entry.unseen_until, _unseen_until(placed.assigned))
+        entry.unseen_until = max(entry.unseen_until, unseen_until(placed.assigned))
         self._changes += 1
         entry.changes = self._changes
         if trying:
@@ -167,7 +167,7 @@ class ClusterCache:
         else:
             self._where[key] = node
             self.log.note(node)
-        if not self._rows_only and (known is None or not _same_to_others(known.view, view)):
+        if not self._rows_only and (known is None or not same_to_others(known.view, view)):
             row = self._row(entry)
             if known is not None:
                 self.state.pod_left(known.view, row)
@@ -175,7 +175,7 @@ class ClusterCache:
         if (
             known is not None
             and self._weighs_the_same(entry, known, placed)
-            and _holds_the_same(known.view, view)
+            and holds_the_same(known.view, view)
         ):
             if self.state.reservations.available and keeps_room(view):
                 self._share(entry)  # it may have owners already as it begins to keep room
@@ -410,13 +410,18 @@ class ClusterCache:
         if entry.node is not None:
             self._write(entry)
 
-    def set_reports(self, reports: ColumnReports) -> Sequence[str]:
-        """Take the reports of many nodes as columns, where rows follow from sums; the nodes left, whose reports must come one by one.
+    def set_reports(self, reports: ColumnReports) -> None:
+        """Reports of many nodes: as columns, where rows follow from sums, else one by one.
 
-        Those are nodes that have not reported before, and such as have pods whose estimates still stand for what is not
-        measured of them.
+        Those are of nodes that have not reported before, and of such as have pods whose estimates still stand for what is
+        not measured of them.
         """
         assert self._kept is None, _NOT_IN_A_TRIAL
+        for name in self._set_in_columns(reports):
+            self.set_metric(reports.whole(name))
+
+    def _set_in_columns(self, reports: ColumnReports) -> Sequence[str]:
+        """Take what can be taken at once; the nodes that are left."""
         if self._reads_pods or self._policy.reads_reports:
             return reports.names
         updated = TIMES.timestamp(reports.updated_at)
@@ -435,7 +440,7 @@ class ClusterCache:
                 or (entry.metric is None and entry.pending is None)
                 or entry.unseen_until > since
                 or len(entry.pods) != counts[at]
-                or not _sums_up(entry.rules)
+                or not sums_up(entry.rules)
             ):
                 left.append(name)
             else:
@@ -444,29 +449,8 @@ class ClusterCache:
                 if len(reports.names) != len(self.table):
                     self.table.update(name, {"metric.updatedAt": updated})
         for rules, places in by_rules.items():
-            self._write_reports(rules, reports.some(np.array(places, np.int64)))
+            write_reports(self.table, rules, reports.some(np.array(places, np.int64)))
         return left
-
-    def _write_reports(self, rules: LoadRules, reports: ColumnReports) -> None:
-        """Write the rows of nodes whose load is counted alike, and whose pods are all measured."""
-        table = self.table
-        rows = np.array([table.index(name) for name in reports.names], np.int64)
-        table.write_map("resources.usage", reports.usage, rows)
-        for step, resource in BASIC.items():
-            if resource in reports.usage:
-                table.write(f"usage.total.{step}", reports.usage[resource], rows)
-        nothing = np.zeros(len(rows), np.int64)
-        load = {name: reports.usage.get(name, nothing) for name in rules.resources}
-        of_prod = reports.of_bands(rules.prod_bands)
-        prod = {name: of_prod.get(name, nothing) for name in rules.resources}
-        if rules.includes_system:
-            prod = {name: used + reports.system.get(name, nothing) for name, used in prod.items()}
-        for path in ("resources.load", "resources.filterLoad", "resources.scoreLoad"):
-            table.write_map(path, load, rows)
-        table.write_map("resources.prodLoad", prod, rows)
-        for step, resource in BASIC.items():
-            table.write(f"load.{step}", load.get(resource, nothing), rows)
-            table.write(f"load.prod.{step}", prod.get(resource, nothing), rows)
 
     def _made(self, entry: _Entry) -> _Entry:
         """The entry with its last report and load as values, which are made once somebody needs them."""
@@ -519,7 +503,7 @@ class ClusterCache:
     def _write(self, entry: _Entry) -> None:
         """Write the whole row of a node."""
         assert entry.node is not None
-        facts = self._node_facts(entry, entry.node)
+        facts = row_of_node(entry.node, entry.demand)
         facts.update(self._pod_facts(entry))
         facts["metric.known"] = entry.metric is not None
         if entry.metric is not None:
@@ -535,7 +519,7 @@ class ClusterCache:
             return False
         at = self.table.index(entry.name)
         row = self.table.row(at)
-        facts = self._node_facts(entry, node)
+        facts = row_of_node(node, entry.demand)
         if self._policy.rules({**row, **facts}) != entry.rules:
             return False
         changes = {path: value for path, value in facts.items() if row.get(path) != value}
@@ -546,17 +530,6 @@ class ClusterCache:
         finally:
             self.state.node_changed(before, node, at)
         return True
-
-    @staticmethod
-    def _node_facts(entry: _Entry, node: Node) -> Record:
-        """What follows from a node and what the pods on it request."""
-        shown = _trimmed(node)
-        facts = node_facts(shown, entry.demand.whole)
-        facts.update(threshold_facts(node, TIMES))
-        facts[TAINTS] = taint_text(node.taints)
-        facts[KINDS] = kinds_text(shown.allocatable)
-        facts["ownedCPU"] = within(entry.demand.owned)
-        return facts
 
     def _count_load(self, entry: _Entry, facts: Record) -> None:
         """Begin the load of a node anew, after its limits, its report or the node itself changed."""
@@ -613,44 +586,5 @@ class ClusterCache:
         return facts
 
 
-def _sums_up(rules: LoadRules) -> bool:
-    """Whether load by these rules is what was measured, where no report has windows and all pods are measured."""
-    return all(
-        aggregation == LAST or not duration
-        for aggregation, duration in (rules.filter_window, rules.score_window)
-    )
-
-
-def _unseen_until(pod: AssignedPod) -> int:
-    return pod.since if pod.hold_until is None else max(pod.since, pod.hold_until)
-
-
-def _same_to_others(one: PodView, other: PodView) -> bool:
-    """Whether two states of a pod mean the same to all that looks beyond a node's row."""
-    return one.pod is other.pod or (one.plain and other.plain and one.kind == other.kind)
-
-
-def _holds_the_same(one: PodView, other: PodView) -> bool:
-    """Whether two states of a pod have the same ports and volumes. Their node's row changes with these, though
-    they show in none of its facts: whoever remembers an answer about the node sees that it changed.
-    """
-    if one.plain and other.plain:
-        return True
-    try:
-        return one.ports == other.ports and one.volumes == other.volumes
-    except ObjectError:
-        return False
-
-
 def _allocatable(row: Mapping[str, object]) -> Amounts:
     return row["resources.allocatable"]  # type: ignore[return-value]  # the fact's type says so
-
-
-def _trimmed(node: Node) -> Node:
-    """The node less what its annotation keeps for work outside Kubernetes; as it is when unreadable."""
-    try:
-        reservation = node_reservation(node.annotations)
-    except ObjectError:
-        return node
-    allocatable = trimmed_allocatable(node.allocatable, reservation, _KEPT)
-    return node if allocatable is node.allocatable else replace(node, allocatable=allocatable)

@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from koordpolicy.algorithms.load import AssignedPod
+from koordpolicy.cluster.loads import LAST, LoadRules
+from koordpolicy.model.facts.record import BASIC
 from koordpolicy.model.metric import NodeMetric
+from koordpolicy.model.table import NodeTable
 
 Numbers = NDArray[np.int64]
 
@@ -54,3 +58,37 @@ class PendingReport:
     def metric(self) -> NodeMetric:
         """The report."""
         return self.reports.whole(self.name)
+
+
+def sums_up(rules: LoadRules) -> bool:
+    """Whether load by these rules is what was measured, where no report has windows and all pods are measured."""
+    return all(
+        aggregation == LAST or not duration
+        for aggregation, duration in (rules.filter_window, rules.score_window)
+    )
+
+
+def unseen_until(pod: AssignedPod) -> int:
+    """Up to when reports may begin that leave a pod's estimate in force."""
+    return pod.since if pod.hold_until is None else max(pod.since, pod.hold_until)
+
+
+def write_reports(table: NodeTable, rules: LoadRules, reports: ColumnReports) -> None:
+    """Write the rows of nodes whose load is counted alike, and whose pods are all measured."""
+    rows = np.array([table.index(name) for name in reports.names], np.int64)
+    table.write_map("resources.usage", reports.usage, rows)
+    for step, resource in BASIC.items():
+        if resource in reports.usage:
+            table.write(f"usage.total.{step}", reports.usage[resource], rows)
+    nothing = np.zeros(len(rows), np.int64)
+    load = {name: reports.usage.get(name, nothing) for name in rules.resources}
+    of_prod = reports.of_bands(rules.prod_bands)
+    prod = {name: of_prod.get(name, nothing) for name in rules.resources}
+    if rules.includes_system:
+        prod = {name: used + reports.system.get(name, nothing) for name, used in prod.items()}
+    for path in ("resources.load", "resources.filterLoad", "resources.scoreLoad"):
+        table.write_map(path, load, rows)
+    table.write_map("resources.prodLoad", prod, rows)
+    for step, resource in BASIC.items():
+        table.write(f"load.{step}", load.get(resource, nothing), rows)
+        table.write(f"load.prod.{step}", prod.get(resource, nothing), rows)

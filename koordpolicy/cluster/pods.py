@@ -251,3 +251,20 @@ def view_of(pod: Pod, catalogue: Catalogue, estimator: Estimator) -> PodView:
 def scheduler_of(pod: Pod) -> str:
     """The scheduler that a pod asks for: its label's, even when that is empty, before its spec's."""
     return pod.labels.get(SCHEDULER_NAME, pod.scheduler_name)
+
+
+def same_to_others(one: PodView, other: PodView) -> bool:
+    """Whether two states of a pod mean the same to all that looks beyond a node's row."""
+    return one.pod is other.pod or (one.plain and other.plain and one.kind == other.kind)
+
+
+def holds_the_same(one: PodView, other: PodView) -> bool:
+    """Whether two states of a pod have the same ports and volumes. Their node's row changes with these, though
+    they show in none of its facts: whoever remembers an answer about the node sees that it changed.
+    """
+    if one.plain and other.plain:
+        return True
+    try:
+        return one.ports == other.ports and one.volumes == other.volumes
+    except ObjectError:
+        return False

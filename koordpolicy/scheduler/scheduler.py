@@ -18,7 +18,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from koordpolicy.cluster.cache import ClusterCache
-from koordpolicy.cluster.column_reports import ColumnReports
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView, scheduler_of
 from koordpolicy.cluster.state import ClusterState
@@ -93,7 +92,7 @@ class Scheduler:
         self._undo_log = UndoLog()
         self.ledger: Final = Ledger(self._undo_log)
         """What is promised and reserved. To be read by others; written here alone."""
-        site = BindingSite(clock, self._happened, self._undo)
+        site = BindingSite(clock, self.happened, self._undo)
         self._binding = BindingCycles(self.ledger, self._waitlist, site)
         room = self._job_room = JobsRoom(self._binding, self.ledger, self._waitlist, lambda: self.cache)
         self._came, self._went = room.came, room.went
@@ -250,14 +249,14 @@ class Scheduler:
         """A node is new or has changed."""
         if node.name not in self.cache:
             self.cache.set_node(node)
-            self._happened(Event.NODE_ADDED, node.name)
+            self.happened(Event.NODE_ADDED, node.name)
             return
         table = self.cache.table
         before = dict(table.row(table.index(node.name)))
         self.cache.set_node(node)
         changed = differing(before, table.row(table.index(node.name)))
         if changed:
-            self._happened(Event.NODE_CHANGED, node.name, changed)
+            self.happened(Event.NODE_CHANGED, node.name, changed)
 
     def remove_node(self, name: str) -> None:
         """A node is gone; pods on it remain known until they are removed."""
@@ -266,28 +265,17 @@ class Scheduler:
             self._waitlist.reconsider(key)
         for account in [one for one in self.ledger.waiting.values() if one.node == name]:
             self.forget(account.view.pod)
-        self._happened(Event.NODE_GONE)
+        self.happened(Event.NODE_GONE)
 
     def set_metric(self, metric: NodeMetric) -> None:
         """A node has reported."""
         self.cache.set_metric(metric)
-        self._happened(Event.METRIC_CHANGED, metric.name)
-
-    def set_reports(self, reports: ColumnReports) -> None:
-        """Many nodes have reported at the same moment, in one call for all of them."""
-        for name in self.cache.set_reports(reports):
-            self.cache.set_metric(reports.whole(name))
-        for name in reports.names:
-            self._happened(Event.METRIC_CHANGED, name)
-
-    def renew_metrics(self) -> None:
-        """All nodes that have reported before report the same again now, in one call for a whole cluster."""
-        self.cache.renew_metrics(self._clock())
+        self.happened(Event.METRIC_CHANGED, metric.name)
 
     def remove_metric(self, name: str) -> None:
         """A node's report is gone."""
         self.cache.remove_metric(name)
-        self._happened(Event.METRIC_CHANGED, name)
+        self.happened(Event.METRIC_CHANGED, name)
 
     def set_state(self, change: Callable[[ClusterState], bool | None], event: Event | None) -> None:
         """Something beside nodes, reports and pods changes: namespaces, volumes and claims, controllers, budgets.
@@ -295,7 +283,7 @@ class Scheduler:
         `change` says whether anything is another now (None: it may be), `event` what that is for pods that wait.
         """
         if change(self.cache.state) is not False and event is not None:
-            self._happened(event)
+            self.happened(event)
 
     def assumed(self, key: PodKey) -> tuple[PodView, str] | None:
         """A pod on a node that is not confirmed there; None, too, where policy's estimate reads where."""
@@ -328,9 +316,9 @@ class Scheduler:
             if known is None:
                 self._binding.adopt(view, pod.node_name)
             if operates:
-                self._happened(Event.RESERVATION_CHANGED)
+                self.happened(Event.RESERVATION_CHANGED)
             for event in events_of(known, view):
-                self._happened(event, pod.node_name)
+                self.happened(event, pod.node_name)
         elif (found := self.ledger.assumed(key)) is not None and not (
             pod.terminating and found.stage == Stage.WAITING
         ):
@@ -378,17 +366,17 @@ class Scheduler:
         if node is not None:
             self.cache.state.reservations.operates_no_more(key)
             self.cache.displace(key)
-            self._happened(Event.POD_GONE, node)
+            self.happened(Event.POD_GONE, node)
             if self._binding.jobs.present:
                 self._job_room.free_of(node)
         elif self.cache.state.quotas.active:
-            self._happened(Event.QUOTA_CHANGED)  # what it asked for is shared by others now
+            self.happened(Event.QUOTA_CHANGED)  # what it asked for is shared by others now
 
     def _no_longer_waits(self, key: PodKey) -> None:
         """A node is not promised to a pod any more."""
         node = self.ledger.retract(key)
         if node is not None:
-            self._happened(Event.POD_GONE, node)
+            self.happened(Event.POD_GONE, node)
 
     def forget(self, pod: Pod) -> None:
         """A pod that was assumed on a node did not get there: take it back, and queue it again.
@@ -593,9 +581,7 @@ class Scheduler:
 
     # --- inner workings -------------------------------------------------------------------------
 
-    def _happened(
-        self, event: Event, node: str | None = None, changed: Collection[str] | None = None
-    ) -> None:
+    def happened(self, event: Event, node: str | None = None, changed: Collection[str] | None = None) -> None:
         """Something happened that may help pods of the queue, or let one go that waits for a permit."""
         self._waitlist.happened(event, node, changed)
         self._binding.heard(event)

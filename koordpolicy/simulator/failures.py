@@ -1,13 +1,14 @@
 """Evaluations that fail in a simulation: with the rules, and with the pods and nodes that they were about."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from koordpolicy.agent.strategies.suppression import KIND as SUPPRESS
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.describe.layout import place
 from koordpolicy.graph.failed import FailedEvaluations, FailedRule, failing_condition, failing_value
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.unheld import SEEN
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.overcommit import KIND as OVERCOMMIT
 from koordpolicy.manager.controllers.overcommit import Calculation, roots_of
@@ -19,6 +20,8 @@ from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.driver import Settled
 from koordpolicy.scheduler.profile import KIND as PROFILE
 from koordpolicy.scheduler.profile import place_of
+
+T = TypeVar("T")
 
 PODS: Final = "pods"
 NODES: Final = "nodes"
@@ -84,6 +87,15 @@ class SimulatedFailures:
             step = f"score:{failed.score}"
             rule = place_of(self._graph, scheduler.profile.name, step)
             self._failed.add(rule, f"{target} {step}", PODS, name, failed.error)
+
+    def at_once(self, ask: Callable[[], T]) -> T | None:
+        """What is asked of all nodes at once; None where a condition fails there, which is then to be asked node by node."""
+        before = SEEN.count
+        found = ask()
+        if SEEN.count == before:
+            return found
+        self._failed.skip()
+        return None
 
     def looked_at(self, nodes: Iterable[str]) -> None:
         """Decisions about nodes were made of which none failed."""

@@ -7,6 +7,7 @@ are written go to who listens as values, as reports do, and to the store before 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -30,6 +31,7 @@ from koordpolicy.model.node import Node
 from koordpolicy.model.protocol import CPU, MEMORY
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.third_party import third_party_allocations
+from koordpolicy.simulator.failures import SimulatedFailures
 from koordpolicy.simulator.fleet import Fleet
 from koordpolicy.simulator.node_columns import NodeColumns, is_settled, numbers_of
 
@@ -61,6 +63,7 @@ class Offering:
         fleet: Fleet,
         controller: OvercommitController,
         objects: ClusterObjects,
+        failures: SimulatedFailures,
         publish: Callable[[Node, Sequence[PlannedWrite]], None],
     ) -> None:
         self._graph = graph
@@ -68,6 +71,7 @@ class Offering:
         self._fleet = fleet
         self._controller = controller
         self._objects = objects
+        self._failures = failures
         self._publish = publish
         self._formulas = self._compiled()
         count = len(fleet.machines)
@@ -113,7 +117,7 @@ class Offering:
         if found is None or self._formulas is None:
             return
         node = self._objects.nodes[found.node]
-        row = self._columns.table.row(place)
+        row = dict(self._columns.table.row(place))
         now = self._controller.now()
         policies, resting = {}, set()
         for one in found.calculations:
@@ -139,9 +143,10 @@ class Offering:
         self._written[place] = settled
         waits = [one.refresh for one in policies.values() if one.refresh is not None]
         self._refresh[place] = min(waits, default=_NEVER)
-        for one in self._formulas:
-            for name in one.names.values():
-                self._share[name][place] = policies[one.resource].share if one.resource in policies else 0.0
+        for formulas in self._formulas:
+            rules = policies[formulas.resource]
+            for name in formulas.names.values():
+                self._share[name][place] = rules.share
         self._stands(place, node)
 
     def _stands(self, place: int, node: Node) -> None:
@@ -149,26 +154,27 @@ class Offering:
             amount = node.allocatable.get(name)
             offered[place] = -1 if amount is None else amount
 
-    def decide(self, now: int) -> Sequence[int]:
-        """Decide for all plain nodes, and write what differs; the places of those where it could not be told."""
+    def decide(self, reported: Mask, now: int) -> Sequence[int]:
+        """Decide for the plain nodes that have reported, and write what differs; the places of those where it could not be told."""
+        concerned = self._plain & reported
         count = len(self._fleet.machines)
         failed = np.zeros(count, np.bool_)
         wanted: dict[str, Whole] = {}
         cluster = self._controller.cluster_of(self._graph)
         for one in self._formulas or ():
-            found, rests = (
-                self._columns.ask(one.program, one.resource, now, cluster),
-                self._resting[one.resource],
-            )
+            rests, ask = self._resting[one.resource], partial(self._columns.ask, one.program, one.resource)
+            found = self._failures.at_once(lambda ask=ask: ask(now, cluster))  # type: ignore[misc]
+            if found is None:
+                return np.flatnonzero(concerned).tolist()
             for field, native in _NATIVE.items():
                 told = numbers_of(found[field])
                 if told is None:
-                    return np.flatnonzero(self._plain).tolist()
+                    return np.flatnonzero(concerned).tolist()
                 amounts, wrong = told
                 failed |= wrong & ~rests
                 if native in one.names:
                     wanted[one.names[native]] = np.where(rests, -1, np.maximum(amounts, 0))
-        plain = self._plain & ~failed
+        plain = concerned & ~failed
         due = now - self._written > self._refresh
         worth, changed = due, np.zeros(count, np.bool_)
         for name, amounts in wanted.items():
@@ -181,7 +187,7 @@ class Offering:
                 self._write(place, {name: int(one[place]) for name, one in wanted.items()}, now)
             self._controller.note_settled(self._fleet.names[place])
         self._written[plain & worth] = now
-        return np.flatnonzero(self._plain & failed).tolist()
+        return np.flatnonzero(concerned & failed).tolist()
 
     def _write(self, place: int, wanted: Mapping[str, int], now: int) -> None:
         """Write the amounts of a node as the manager plans it."""
@@ -197,7 +203,7 @@ class Offering:
         plan = plan_node(
             self._graph,
             node,
-            self._columns.table.row(place),
+            {},  # policies have been asked
             calculations,
             None,
             int(self._written[place]),

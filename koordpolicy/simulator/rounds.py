@@ -31,7 +31,13 @@ class Rounds:
         self._columns = NodeColumns(graph, cluster.objects, fleet)
         self._suppressing = Suppressing(graph, self._columns, fleet, cluster.failures, journal)
         self._offering = Offering(
-            graph, self._columns, fleet, cluster.overcommit, cluster.objects, cluster.publish
+            graph,
+            self._columns,
+            fleet,
+            cluster.overcommit,
+            cluster.objects,
+            cluster.failures,
+            cluster.publish,
         )
 
     def look(self, wishes: NDArray[np.float64], reporting: Sequence[Machine], now: int) -> None:
@@ -63,7 +69,9 @@ class Rounds:
         for machine in reporting:
             if machine.name in changed or not offering.plain[machine.index]:
                 self._settle(machine, now)
-        for place in offering.decide(now):
+        reported = np.zeros(len(self._fleet.machines), np.bool_)
+        reported[[one.index for one in reporting]] = True
+        for place in offering.decide(reported, now):
             self._settle(self._fleet.machines[place], now)
 
     def _settle(self, machine: Machine, now: int) -> None:

@@ -131,4 +131,6 @@ class SimulatedListeners(Listeners):
     def set_reports(self, reports: ColumnReports) -> None:
         """Reports of many nodes, for the schedulers alone."""
         for one in self._schedulers.all:
-            one.set_reports(reports)
+            one.cache.set_reports(reports)
+            for name in reports.names:
+                one.happened(Event.METRIC_CHANGED, name)

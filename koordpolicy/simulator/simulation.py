@@ -437,7 +437,7 @@ class Simulation:
             return
         self._reported_at = now
         for scheduler in self.cluster.schedulers.all:
-            scheduler.renew_metrics()
+            scheduler.cache.renew_metrics(now)
 
 
 def _band_names(graph: RuleGraph, resource: str) -> tuple[str, ...]:

@@ -102,9 +102,12 @@ class Suppressing:
 
     def _targets(self, now: int) -> tuple[Whole, NDArray[np.bool_]] | None:
         """The target of each node in millicores, its minimum applied, and where it cannot be told."""
-        if self._program is None:
+        program = self._program
+        if program is None:
             return None
-        found = self._columns.ask(self._program, "", now, {})
+        found = self._failures.at_once(lambda: self._columns.ask(program, "", now, {}))
+        if found is None:
+            return None
         told = [numbers_of(one) for one in found.values()]
         numbers = [one for one in told if one is not None]
         if len(numbers) < len(told):

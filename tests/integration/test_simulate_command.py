@@ -267,3 +267,20 @@ def test_a_time_that_is_none_is_refused(trace: tuple[str, ...]) -> None:
     code, _, said = call("simulate", *trace, "--start", "yesterday")
     assert code == 2
     assert "`yesterday` is no time" in said
+
+
+def test_a_generated_day_repeats_by_its_seed_and_excludes_files(trace: tuple[str, ...]) -> None:
+    def told(*flags: str) -> dict[str, Any]:
+        _, text, _ = call("simulate", "--generate", "4:24", "--until", "20m", "-o", "json", *flags)
+        report: dict[str, Any] = json.loads(text)
+        del report["wallSeconds"]
+        return report
+
+    first = told()
+    assert (first["workload"]["nodes"], first["pods"]["total"]) == (4, 24)
+    assert first == told()
+    assert first["utilisation"] != told("--seed", "2")["utilisation"]
+    assert call("simulate", *trace, "--generate", "4")[0] == 2
+    assert call("simulate", "--pods", trace[3])[0] == 2
+    with pytest.raises(SystemExit):
+        call("simulate", "--generate", "0")

@@ -465,14 +465,15 @@ class ColumnStore:
 
     def write_map(self, path: str, numbers: Mapping[str, Array], rows: Array | None = None) -> None:
         """Set a map of one number a key in the same manner; all of them get the same keys."""
-        keys = tuple(numbers)
-        listed = zip(*(numbers[key].tolist() for key in keys), strict=True)
-        for record, values in zip(self._picked(rows), listed, strict=True):
-            record[path] = dict(zip(keys, values, strict=True))  # type: ignore[index]  # the table's own dicts
+        picked: list[Any] = [*self._picked(rows)]  # the table's own dicts
+        for record in picked:
+            record[path] = {}
+        for key, written in numbers.items():
+            for record, number in zip(picked, written.tolist(), strict=True):
+                record[path][key] = number
         for column in self._by_path.get(path, ()):
-            written = numbers.get(column.key) if column.key is not None else None
-            if written is not None:
-                column.replace(written, len(self.records), rows)
+            if column.key is not None and column.key in numbers:
+                column.replace(numbers[column.key], len(self.records), rows)
             else:
                 for at in range(len(self.records)) if rows is None else rows.tolist():
                     column.set(at, self.records[at], len(self.records) == 1)
