@@ -25,8 +25,8 @@ from koordpolicy.model.time import NANOSECONDS, parse_duration
 from koordpolicy.runtime.clock import monotonic
 from koordpolicy.runtime.http import JSON, Request, Response, Route
 from koordpolicy.runtime.http.authentication import Protection
-from koordpolicy.runtime.http.connections import ServerLimits
 from koordpolicy.runtime.http.json_bodies import read_json
+from koordpolicy.runtime.http.limits import ServerLimits
 from koordpolicy.runtime.metrics import Metrics
 
 LOG: Final = logging.getLogger(__name__)

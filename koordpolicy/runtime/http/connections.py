@@ -11,22 +11,16 @@ import asyncio
 import errno
 import socket
 import ssl
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from aiohttp import web
 
 from koordpolicy.runtime.http.certificates import Certificates
+from koordpolicy.runtime.http.limits import ServerLimits
+from koordpolicy.runtime.http.plain import OpenAnswering, PlainConnection
 
-if sys.platform != "win32":
-    import resource
-
-_SHARE: Final = 4
-"""A server takes no more than this part of the files that the process may open: there may be two, and there is work."""
-_LEAST: Final = 16
 _PAUSE: Final = 0.05
 """Seconds until the next try to accept where the process may open no more files."""
 _LAST: Final = 1.0
@@ -36,43 +30,6 @@ _GOODBYE: Final = 5.0
 _NEVER: Final = 1e9
 _DROP: Final = 1.0
 """Seconds in which the rest of a body that nobody wants is read, so that the client sees the answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerLimits:
-    """What clients may take: numbers of connections, bytes, seconds.
-
-    `connections` at once, but never more than a quarter of the files that the process may open; `backlog` more may
-    wait to connect. `handshake` seconds for TLS and `head` seconds for a request's first lines, whose lines and
-    headers have `line` bytes each and are `headers` at most; `body` bytes of a body, sent or unpacked, which is there
-    after `body_seconds`; `bodies` bytes of all of them at a time. `seconds` until a handler has answered, `idle`
-    seconds for the answer to be taken and the next request to begin: more than the 90 after which Go's clients end a
-    connection, so that none of them writes a request into one that we end. `reread` is the time between looks at the
-    certificate's files.
-    """
-
-    connections: int = 512
-    backlog: int = 1024
-    handshake: float = 10.0
-    head: float = 10.0
-    line: int = 8190
-    headers: int = 64
-    body: int = 4_000_000
-    body_seconds: float = 30.0
-    bodies: int = 64_000_000
-    seconds: float = 30.0
-    idle: float = 120.0
-    reread: float = 10.0
-
-    @property
-    def places(self) -> int:
-        """Connections at once, with regard to the files that the process may open now."""
-        if sys.platform == "win32":
-            return self.connections
-        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if files == resource.RLIM_INFINITY:
-            return self.connections
-        return min(self.connections, max(_LEAST, files // _SHARE))
 
 
 class HttpConnection(web.RequestHandler):
@@ -163,8 +120,8 @@ class HttpConnection(web.RequestHandler):
         self._among.forget(self)
 
 
-class ConnectionObserver(Protocol):
-    """What a server is told of its connections."""
+class ConnectionObserver(OpenAnswering, Protocol):
+    """What a server is told of its connections, and who answers the plain requests on them."""
 
     def closed(self, reason: str) -> None:
         """One was ended by us: it was `slow` or `idle`, what it sent was `malformed`, or others needed the `room`."""
@@ -173,6 +130,9 @@ class ConnectionObserver(Protocol):
     def failed(self, path: str, error: BaseException) -> None:
         """Something went wrong that nobody foresaw."""
         ...
+
+
+Connection = PlainConnection | HttpConnection
 
 
 class Connections:
@@ -189,11 +149,14 @@ class Connections:
         self.limits = limits
         self.now = asyncio.get_running_loop().time
         self._certificates = certificates
-        self.events = events
+        self.events = self.answering = events
+        self.ending = False
+        self.answers: set[asyncio.Task[None]] = set()
+        """What answers plain requests and takes time."""
         self._places = limits.places
         # Of each address those that wait, the longest first: insertion keeps the order.
-        self._waiting: dict[str, dict[HttpConnection, None]] = {}
-        self._all: set[HttpConnection] = set()
+        self._waiting: dict[str, dict[Connection, None]] = {}
+        self._all: set[Connection] = set()
         self._freed = asyncio.Event()
         self._starts: set[asyncio.Task[None]] = set()
 
@@ -217,8 +180,17 @@ class Connections:
             await asyncio.wait(tasks)
             for one in [one for waiting in self._waiting.values() for one in waiting if not one.is_idle]:
                 one.cut()  # nobody knows whether the rest of its request would ever come
+            self.ending = True
+            for one in tuple(self._all):
+                if isinstance(one, PlainConnection):
+                    one.end_when_idle()
             self.server.pre_shutdown()
-            await self.server.shutdown(self.limits.seconds)
+            await asyncio.gather(self.server.shutdown(self.limits.seconds), self._end_answers())
+
+    async def _end_answers(self) -> None:
+        """Give plain requests that are being answered their time."""
+        if self.answers:
+            await asyncio.wait(self.answers, timeout=self.limits.seconds)
 
     async def _take_last_requests(self) -> None:
         """Let those ask who have begun to, by a handshake or a part of a request; what has come is taken in any case."""
@@ -228,23 +200,35 @@ class Connections:
                 return
             await asyncio.sleep(_PAUSE)
 
-    def works(self, connection: HttpConnection) -> None:
+    def works(self, connection: Connection) -> None:
         """It is not the client that is waited for."""
         waiting = self._waiting.get(connection.address)
         if waiting is not None and waiting.pop(connection, self) is None and not waiting:
             del self._waiting[connection.address]
 
-    def waits(self, connection: HttpConnection) -> None:
+    def waits(self, connection: Connection) -> None:
         """It is the client that is waited for, until the connection's deadline."""
         if connection in self._all:
             self._waiting.setdefault(connection.address, {})[connection] = None
             self._freed.set()
 
-    def forget(self, connection: HttpConnection) -> None:
+    def forget(self, connection: Connection) -> None:
         """It is gone."""
         self._all.discard(connection)
         self._freed.set()
         self.works(connection)
+
+    def hand_over(self, connection: PlainConnection, transport: asyncio.Transport, received: bytes) -> None:
+        """Let the library go on with a connection whose client asks for more than is plain."""
+        own = HttpConnection(self, connection.socket, connection.address)
+        deadline = connection.deadline
+        self.forget(connection)
+        self._all.add(own)
+        self.waits(own)
+        transport.set_protocol(own)
+        own.connection_made(transport)
+        own.deadline = deadline
+        own.data_received(received)
 
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -260,7 +244,7 @@ class Connections:
                 self._freed.clear()  # all of them work, and each has a time in which it is done
                 await self._freed.wait()
             # Whoever comes by a Unix socket has no address, and is a front: all are one.
-            connection = HttpConnection(self, accepted, str(peer[0]) if peer else "")
+            connection = PlainConnection(self, accepted, str(peer[0]) if peer else "")
             connection.deadline = self.now() + self.limits.handshake
             self._all.add(connection)
             self.waits(connection)
@@ -268,7 +252,7 @@ class Connections:
             self._starts.add(start)
             start.add_done_callback(self._starts.discard)
 
-    async def _start(self, connection: HttpConnection) -> None:
+    async def _start(self, connection: PlainConnection) -> None:
         """Shake hands. What goes wrong here concerns nobody but the client."""
         loop, limits = asyncio.get_running_loop(), self.limits
         try:
@@ -302,6 +286,9 @@ class Connections:
         pause = min(1.0, min(limits.handshake, limits.head, limits.body_seconds, limits.idle) / 4)
         while True:
             await asyncio.sleep(pause)
+            for one in tuple(self._all):
+                if isinstance(one, PlainConnection):
+                    one.hand_over_if_late()
             now = self.now()
             late = [one for waiting in self._waiting.values() for one in waiting if one.deadline <= now]
             for one in late:

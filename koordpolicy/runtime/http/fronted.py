@@ -7,16 +7,14 @@ one request at a time on a connection, and each of them whole: so there are no d
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
-from functools import lru_cache
-from http import HTTPStatus
 from typing import Final, Protocol, cast
-from urllib.parse import parse_qsl, unquote
 
 from koordpolicy.runtime.front.messages import MessageProblem, RequestHead, plain_answer, read_request
 from koordpolicy.runtime.http.bodies import BodyProblem, Room
-from koordpolicy.runtime.http.connections import ServerLimits
+from koordpolicy.runtime.http.limits import ServerLimits
+from koordpolicy.runtime.http.messages import headers_of, target_of, written
 from koordpolicy.runtime.http.routing import Request, Response
 
 LOG: Final = logging.getLogger(__name__)
@@ -24,8 +22,6 @@ LOG: Final = logging.getLogger(__name__)
 _HEAD: Final = 131_072
 """Bytes of a head: what a front takes of its clients is shorter, and it says beside that who they are."""
 _EARLY: Final = "a request before the answer to the one before it"  # which no front sends
-_USUAL: Final = 200
-"""Bytes of a target that is kept once it is read: API servers always send the same few."""
 
 
 class Answering(Protocol):
@@ -113,8 +109,8 @@ class FrontConnection(asyncio.Protocol):
         body = bytes(memoryview(self._received)[head.taken : end])
         del self._received[:end]
         self._head = None
-        path, query = _known_target(head.path) if len(head.path) < _USUAL else _target(head.path)
-        return Request(head.method, path, query, _headers(head), body)
+        path, query = target_of(head)
+        return Request(head.method, path, query, headers_of(head), body)
 
     async def _wait(self, asked: Request, answer: Awaitable[Response]) -> None:
         response = await answer
@@ -126,7 +122,7 @@ class FrontConnection(asyncio.Protocol):
         if self._transport is None:
             return
         last = self._among.answering.is_last(response)
-        self._transport.write(_written(response, last=last, body=asked.method != "HEAD"))
+        self._transport.write(written(response, last=last, body=asked.method != "HEAD"))
         if last:
             self._transport.close()
 
@@ -166,43 +162,3 @@ class FrontConnections:
                 await asyncio.wait(waiting, timeout=limits.seconds)
             for one in tuple(self.all):
                 one.close()
-
-
-def _target(said: bytes) -> tuple[str, Mapping[str, str]]:
-    """The path of a request, and what its query says; of what is said twice, the first holds."""
-    path, _, query = said.decode("ascii").partition("?")
-    found: dict[str, str] = {}
-    for name, value in parse_qsl(query, keep_blank_values=True):
-        found.setdefault(name, value)
-    return unquote(path), found
-
-
-_known_target: Final = lru_cache(maxsize=64)(_target)
-
-
-def _headers(head: RequestHead) -> dict[str, str]:
-    lines = head.text.decode("latin-1").split("\r\n")
-    found: dict[str, str] = {}
-    for line in lines[1:-2]:
-        name, _, value = line.partition(":")
-        found.setdefault(name.lower(), value.strip())
-    # What a front says of itself is kept apart from what clients say.
-    found.update(head.told)
-    return found
-
-
-def _written(response: Response, *, last: bool, body: bool) -> bytes:
-    more = "".join(f"{name}: {value}\r\n" for name, value in response.headers.items())
-    head = (
-        f"HTTP/1.1 {response.status} {_phrase(response.status)}\r\nContent-Type: {response.content_type}\r\n{more}"
-        f"Content-Length: {len(response.body)}\r\n{_LAST if last else ''}\r\n"
-    )
-    return head.encode("latin-1") + response.body if body else head.encode("latin-1")
-
-
-_LAST: Final = "Connection: close\r\n"
-
-
-@lru_cache(maxsize=64)
-def _phrase(status: int) -> str:
-    return HTTPStatus(status).phrase

@@ -17,8 +17,9 @@ from koordpolicy.runtime.front.messages import CERTIFICATE, certificate_of
 from koordpolicy.runtime.http.authentication import Authenticator
 from koordpolicy.runtime.http.bodies import BodyProblem, Room, is_packed, read_body, unpacked
 from koordpolicy.runtime.http.certificates import Certificates
-from koordpolicy.runtime.http.connections import Connections, HttpConnection, ServerLimits
+from koordpolicy.runtime.http.connections import Connections, HttpConnection
 from koordpolicy.runtime.http.fronted import FrontConnections
+from koordpolicy.runtime.http.limits import ServerLimits
 from koordpolicy.runtime.http.routing import Request, Response, Route, Routes
 from koordpolicy.runtime.listening import UNIX, listen
 from koordpolicy.runtime.metrics.registry import Metrics
@@ -153,6 +154,23 @@ class HttpServer:
             return self._counted(request.path, route)
         if not self._authenticator.is_open(route.protection) or "content-encoding" in request.headers:
             return self._looked_at(route, request)
+        return self.answer_open(route, request)
+
+    # --- requests that are read without a library, and whose senders nobody needs to know ---------
+
+    def open_route(self, method: str, path: str) -> Route | None:
+        """The route of a request to which anyone may send one; None for all others."""
+        route = self._routes.find(method, path)
+        if isinstance(route, Response) or not self._authenticator.is_open(route.protection):
+            return None
+        return route
+
+    def answer_problem(self, path: str, problem: BodyProblem) -> Response:
+        """The answer to a body that is not taken."""
+        return self._counted(path, self._failure(path, problem))
+
+    def answer_open(self, route: Route, request: Request) -> Response | Awaitable[Response]:
+        """The answer to a whole request: at once, where its handler has one; nothing is raised."""
         try:
             answer = route.handler(request)
         except Exception as error:  # noqa: BLE001  # logged once a kind, and counted

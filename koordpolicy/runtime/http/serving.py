@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from koordpolicy.runtime.http.authentication import Authentication, Authenticator, Protection, Reviews
-from koordpolicy.runtime.http.connections import ServerLimits
+from koordpolicy.runtime.http.limits import ServerLimits
 from koordpolicy.runtime.http.routing import Request, Response, Route
 from koordpolicy.runtime.http.server import HttpServer
 from koordpolicy.runtime.listening import UNIX

@@ -18,8 +18,8 @@ from koordpolicy.model.reading import ObjectError
 from koordpolicy.runtime.clock import monotonic
 from koordpolicy.runtime.http import JSON, Request, Response, Route
 from koordpolicy.runtime.http.authentication import Protection
-from koordpolicy.runtime.http.connections import ServerLimits
 from koordpolicy.runtime.http.json_bodies import read_json, write_json
+from koordpolicy.runtime.http.limits import ServerLimits
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.scheduler.cycle import CycleProblem
 from koordpolicy.scheduler.decision_log import PlacementLog

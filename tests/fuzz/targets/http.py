@@ -10,8 +10,8 @@ from random import Random
 
 from koordpolicy.runtime.http import HttpServer, Request, Response, Route
 from koordpolicy.runtime.http.authentication import Protection
-from koordpolicy.runtime.http.connections import ServerLimits
 from koordpolicy.runtime.http.json_bodies import read_json
+from koordpolicy.runtime.http.limits import ServerLimits
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.source.git.webhook import judge
 from tests.fuzz.mutations import mutate_bytes

@@ -10,7 +10,7 @@ import pytest
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.runtime.http import HttpServer, Route
 from koordpolicy.runtime.http.authentication import Authentication, Authenticator, Protection, user_of
-from koordpolicy.runtime.http.connections import ServerLimits
+from koordpolicy.runtime.http.limits import ServerLimits
 from koordpolicy.runtime.http.reviews import ClusterReviews
 from koordpolicy.runtime.tls import Tls
 from tests.unit.runtime.http.certificates import Pair, certificate

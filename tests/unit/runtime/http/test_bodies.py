@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from koordpolicy.runtime.http import HttpServer
 from koordpolicy.runtime.http.bodies import BodyProblem, gunzip
-from koordpolicy.runtime.http.connections import ServerLimits
 from koordpolicy.runtime.http.json_bodies import JsonProblem, is_deeper, memory_needed, read_json
+from koordpolicy.runtime.http.limits import ServerLimits
 from koordpolicy.runtime.metrics import Metrics
 from tests.unit.runtime.http.clients import HEALTH, ROUTES, client, is_well, play
 

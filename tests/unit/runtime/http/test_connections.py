@@ -10,7 +10,7 @@ import pytest
 
 from koordpolicy.runtime.http import HttpServer, Request, Response, Route
 from koordpolicy.runtime.http.authentication import Protection
-from koordpolicy.runtime.http.connections import ServerLimits
+from koordpolicy.runtime.http.limits import ServerLimits
 from koordpolicy.runtime.listening import listen
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.tls import Tls

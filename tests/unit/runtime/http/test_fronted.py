@@ -13,7 +13,7 @@ import pytest
 from koordpolicy.runtime.front.messages import CERTIFICATE, certificate_text
 from koordpolicy.runtime.http import HttpServer, Request, Response, Route
 from koordpolicy.runtime.http.authentication import Authentication, Authenticator, Protection
-from koordpolicy.runtime.http.connections import ServerLimits
+from koordpolicy.runtime.http.limits import ServerLimits
 from koordpolicy.runtime.metrics import Metrics
 from tests.unit.runtime.http.clients import HANG, LOOPS, play
 

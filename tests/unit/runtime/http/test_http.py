@@ -12,7 +12,7 @@ import pytest
 from koordpolicy.runtime.health import health_routes
 from koordpolicy.runtime.http import HttpServer, Request, Response, Route
 from koordpolicy.runtime.http.authentication import Protection
-from koordpolicy.runtime.http.connections import ServerLimits
+from koordpolicy.runtime.http.limits import ServerLimits
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.policies.fixed import FixedSource
 from koordpolicy.runtime.process import Process

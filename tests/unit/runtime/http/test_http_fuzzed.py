@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from koordpolicy.runtime.http import HttpServer, Route
 from koordpolicy.runtime.http.authentication import Authentication, Authenticator, Protection
-from koordpolicy.runtime.http.connections import ServerLimits
+from koordpolicy.runtime.http.limits import ServerLimits
 from koordpolicy.runtime.metrics import Metrics
 from tests.unit.runtime.http.clients import ROUTES, client, echo, is_well, play, well
 
