@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Final, Generic, TypeVar, overload
 
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.pod_request import (
@@ -27,10 +27,19 @@ from koordpolicy.model.pod_reservations import (
     read_pod_reservations,
 )
 from koordpolicy.model.pod_volumes import NO_VOLUMES, PodVolumes, read_pod_volumes
-from koordpolicy.model.protocol import NETWORK_TOPOLOGY_SELECTOR, RESERVE_POD, SCHEDULER_NAME
+from koordpolicy.model.protocol import (
+    DEVICE_ALLOCATED,
+    NETWORK_TOPOLOGY_SELECTOR,
+    RESERVE_POD,
+    RESOURCE_STATUS,
+    SCHEDULER_NAME,
+)
 from koordpolicy.model.reading import Amounts, ObjectError
 
 T = TypeVar("T")
+
+_DEALT: Final = frozenset({RESOURCE_STATUS, DEVICE_ALLOCATED})
+"""Annotations that say which CPUs and devices a pod has."""
 
 
 KindKey = tuple[str, frozenset[tuple[str, str]], bool]
@@ -164,6 +173,19 @@ class PodView:
                 and self.volumes is NO_VOLUMES
                 and self.neighbours is ALONE
                 and not self.network_group
+            )
+        except ObjectError:
+            return False
+
+    @_Once
+    def ordinary(self) -> bool:
+        """Whether it is `plain` and says nothing of reservations, CPUs or devices, nor has any: plugins that look beyond nodes have
+        something to say of it only for the sake of others.
+        """
+        annotations = self.pod.annotations
+        try:
+            return self.plain and (
+                not annotations or (_DEALT.isdisjoint(annotations) and self.says_nothing_of_reservations)
             )
         except ObjectError:
             return False

@@ -5,7 +5,7 @@ that comes, goes or moves, and of every pod that comes to a node or leaves it.
 """
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from koordpolicy.cluster.budgets import Budgets
 from koordpolicy.cluster.cpu_accounts import CPUAccounts
@@ -38,6 +38,16 @@ from koordpolicy.model.reading import NOTHING, Json, ObjectError
 T = TypeVar("T")
 
 _NO_PORTS: tuple[HostPort, ...] = ()
+
+
+TERMS: Final = 1
+RESERVATIONS: Final = 2
+CPUS: Final = 4
+DEVICES: Final = 8
+PLANS: Final = 16
+"""What `ClusterState.present` is made of: affinities and anti-affinities of pods on nodes, reservations that others may have to make
+way for, nodes of which CPUs or devices are dealt out one by one, gangs whose pods have a node planned.
+"""
 
 
 class ClusterState(ZonesAndDevices):
@@ -94,6 +104,17 @@ class ClusterState(ZonesAndDevices):
         return found
 
     # --- what stands by itself ------------------------------------------------------------------
+
+    @property
+    def present(self) -> int:
+        """Which things are there by which a plugin may have something to say of any pod, as bits. Asked of every decision."""
+        return (
+            (TERMS if self.apart.held or self.near.held or self.wishes.held else 0)
+            | (RESERVATIONS if self.reservations.make_way else 0)
+            | (CPUS if self.cpus.known else 0)
+            | (DEVICES if self.cards.known else 0)
+            | (PLANS if self.network.planned else 0)
+        )
 
     def set_namespace(self, facts: Record) -> bool:
         """A namespace has these facts now; whether its labels are others."""

@@ -21,24 +21,25 @@ class HeldTerm:
 class TermBook:
     """Terms of one sort, those of all pods on nodes. Equal terms are one."""
 
-    __slots__ = ("_filed", "_terms", "version")
+    __slots__ = ("_filed", "held", "version")
 
     def __init__(self) -> None:
-        self._terms: dict[TopologyTerm, HeldTerm] = {}
+        self.held: dict[TopologyTerm, HeldTerm] = {}
+        """Those there are."""
         self._filed: LabelIndex[HeldTerm] = LabelIndex()
         self.version = 0
 
     def __bool__(self) -> bool:
-        return bool(self._terms)
+        return bool(self.held)
 
     def add(self, term: TopologyTerm, row: int, weight: int = 1) -> None:
         """A pod with this term is on a node."""
         selector = term.pods.selector
         if selector is None:
             return  # speaks of no pods
-        held = self._terms.get(term)
+        held = self.held.get(term)
         if held is None:
-            held = self._terms[term] = HeldTerm(term)
+            held = self.held[term] = HeldTerm(term)
             self._filed.add(selector, held)
         held.counts.add(row, weight)
         held.pods += 1
@@ -49,22 +50,22 @@ class TermBook:
         selector = term.pods.selector
         if selector is None:
             return
-        held = self._terms[term]
+        held = self.held[term]
         held.counts.add(row, -weight)
         held.pods -= 1
         self.version += 1
         if not held.pods:
-            del self._terms[term]
+            del self.held[term]
             self._filed.discard(selector, held)
 
     def drop(self, row: int, last: int) -> None:
         """A node is gone, and the last one has taken its number."""
-        for held in self._terms.values():
+        for held in self.held.values():
             held.counts.drop(row, last)
 
     def about(self, kinds: PodLabelSets, namespace: str, labels: Mapping[str, str]) -> Iterator[HeldTerm]:
         """The terms that speak of a pod with these labels."""
-        if self._terms:
+        if self.held:
             for held in self._filed.near(labels):
                 if kinds.matches(held.term.pods, namespace, labels):
                     yield held

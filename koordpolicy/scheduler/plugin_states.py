@@ -4,7 +4,7 @@ Each plugin has one state for a scheduler, made when it is first needed; it outl
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -115,6 +115,19 @@ class _Asked:
     names: frozenset[str] = frozenset()
     """The names of those that permit."""
     events: frozenset[Event] = frozenset()
+    _of_ordinary: dict[int, tuple[Part, ...]] = field(default_factory=dict)
+
+    def asked_of(self, view: PodView, cluster: ClusterState) -> tuple[Part, ...]:
+        """Those that may reserve for a pod or permit it: of ordinary ones few, which are found once for all that may be there."""
+        if not view.ordinary:
+            return self.parts
+        present = cluster.present
+        found = self._of_ordinary.get(present)
+        if found is None:
+            found = self._of_ordinary[present] = tuple(
+                one for one in self.parts if one.plugin.may_concern_ordinary(present)
+            )
+        return found
 
     @classmethod
     def of(cls, profile: Profile, parts: Sequence[Part]) -> "_Asked":
@@ -255,7 +268,7 @@ class PluginStates:
 
     def concerned(self, cycle: Cycle) -> Sequence[Part]:
         """Those that reserve for a pod, or permit it. Raises CycleProblem."""
-        return _concerned(cycle, self._of(cycle).parts)
+        return _concerned(cycle, self._of(cycle).asked_of(cycle.view, self.cluster))
 
     def reserve(
         self, cycle: Cycle, table: NodeTable, account: Account, parts: Sequence[Part]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from koordpolicy.cluster.events import EVERY_EVENT, Event
+from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.prepared import PreparedDecision, prepared
 from koordpolicy.cluster.state import ClusterState
 from koordpolicy.graph import About, RuleGraph
@@ -74,6 +75,9 @@ class Profile:
     """The outputs `filter:NAME` alone; only of those that read the time, if so said. None where there are none."""
     kept: "dict[object, Any]" = field(default_factory=dict, init=False, repr=False, compare=False)
     """What others make of a profile once, by what it is."""
+    _of_ordinary: "dict[int, tuple[tuple[str, Step, CacheKey], ...]]" = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     _of_filters: "dict[bool, Profile]" = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of_filters(self, *, timed: bool) -> "Profile":
@@ -81,6 +85,20 @@ class Profile:
         found = self._of_filters.get(timed)
         if found is None:
             found = self._of_filters[timed] = replace(self, evaluate=self.programs(timed))
+        return found
+
+    def beyond_nodes(self, view: PodView, state: ClusterState) -> "tuple[tuple[str, Step, CacheKey], ...]":
+        """Those of `beyond` that may have something to say of a pod: of ordinary ones few, which are found once for all that may be there."""
+        if not view.ordinary:
+            return self.beyond
+        present = state.present
+        found = self._of_ordinary.get(present)
+        if found is None:
+            found = self._of_ordinary[present] = tuple(
+                one
+                for one in self.beyond
+                if one[1].plugin is None or one[1].plugin.may_concern_ordinary(present)
+            )
         return found
 
     def keep(self, state: ClusterState, graph: RuleGraph) -> None:

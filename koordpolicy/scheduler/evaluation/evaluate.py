@@ -1,6 +1,7 @@
 """The first half of a scheduling cycle: what the profile says of all nodes, or of some, about one pod."""
 
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from koordpolicy.language.cel.lower.columns import ColumnResult
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.evaluation.answers import Filtered, Scored
-from koordpolicy.scheduler.evaluation.evaluation import Evaluation
+from koordpolicy.scheduler.evaluation.evaluation import Evaluation, Speaking
 from koordpolicy.scheduler.evaluation.keys import CacheKeys, cache_keys_of, stale
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.step import Step
@@ -42,34 +43,34 @@ def evaluate(
     filters = silent.filters.copy()
     scores = [] if filters_only or local_only or timed_only else silent.scores.copy()
     step: Step | None = None
+    filtering: list[Filtered] = []
+    scoring: list[Scored] = []
     try:
         program = profile.evaluate if nodes.count else None
         found = {} if program is None else program.call_all(table, records, rows)
         keys = {} if local_only or (timed_only and not profile.looks_beyond_in_time) else cache_keys_of(cycle)
-        for at, step in enumerate(profile.filters):
-            if known is not None and step.settled(changed):
-                filters[at] = known.filters[at]
-                continue
-            if (
-                (step.speaks_by_key and step.place not in keys)
-                or (timed_only and not step.reads_time)
-                or not (step.always or step.enabled.value(records) is not False)
+        asked = silent.asked(profile, keys)
+        if known is not None:
+            asked = asked.unsettled(known, changed, filters, scores)
+        for at, step in asked.filters:
+            if (timed_only and not step.reads_time) or not (
+                step.always or step.enabled.value(records) is not False
             ):
                 continue
-            view = _seen(step, nodes, keys, known) if step.looks_beyond else nodes
             plugin = step.plugin
             verdicts = None
-            if view is not None and plugin is not None and plugin.filter is not None:
-                verdicts = plugin.filter(cycle.view, view, step.values(records))
+            if plugin is not None and plugin.filter is not None:
+                view = _seen(step, nodes, keys, known) if step.looks_beyond else nodes
+                if view is not None:
+                    values = step.fixed
+                    if values is None:
+                        values = step.values(records)
+                    verdicts = plugin.filter(cycle.view, view, values)
             accepted = _accepted(found.get(step.place)) if step.expression else None
             if verdicts is not None or accepted is not None:
-                filters[at] = Filtered(step, verdicts, accepted)
-        for at, step in enumerate(profile.scores if scores else ()):
-            if known is not None and step.settled(changed):
-                scores[at] = known.scores[at]
-                continue
-            if step.speaks_by_key and step.place not in keys:
-                continue
+                filters[at] = filtered = Filtered(step, verdicts, accepted)
+                filtering.append(filtered)
+        for at, step in asked.scores if scores else ():
             weight = step.fixed_weight
             if weight is None:
                 weight = step.weighs(records)
@@ -77,17 +78,78 @@ def evaluate(
                 view = _seen(step, nodes, keys, known) if step.looks_beyond else nodes
                 result = found.get(step.place)
                 failed = None if result is None else _failed(result)
-                scores[at] = Scored(step, _scores(step, cycle, view, result), weight, failed)
+                scores[at] = scored = Scored(step, _scores(step, cycle, view, result), weight, failed)
+                scoring.append(scored)
     except Exception as problem:
         raise CycleProblem.of(problem, step) from problem
-    return Evaluation(nodes.count, filters, scores, keys)
+    evaluation = Evaluation(nodes.count, filters, scores, keys)
+    if known is None:
+        evaluation.speaking = Speaking(filtering, scoring)
+    return evaluation
+
+
+class _Asked(NamedTuple):
+    """Filters and scores with their places in the profile."""
+
+    filters: Sequence[tuple[int, Step]]
+    scores: Sequence[tuple[int, Step]]
+
+    def unsettled(
+        self,
+        known: Evaluation,
+        changed: frozenset[str] | None,
+        filters: list[Filtered],
+        scores: list[Scored],
+    ) -> "_Asked":
+        """Take over what is known of plugins that read none of the facts that changed; the others."""
+        for at, step in self.filters:
+            if step.settled(changed):
+                filters[at] = known.filters[at]
+        for at, step in self.scores if scores else ():
+            if step.settled(changed):
+                scores[at] = known.scores[at]
+        return _Asked(
+            [one for one in self.filters if not one[1].settled(changed)],
+            [one for one in self.scores if not one[1].settled(changed)],
+        )
 
 
 class _Silent(NamedTuple):
-    """The answers of a profile's filters and scores of which none says anything, as most do about most pods."""
+    """The answers of a profile's filters and scores of which none says anything, as most do about most pods.
+
+    `few` are those that may say something, by the places of the plugins that have a cache key.
+    """
 
     filters: list[Filtered]
     scores: list[Scored]
+    few: dict[tuple[str, ...], _Asked]
+
+    def asked(self, profile: Profile, keys: CacheKeys) -> _Asked:
+        """Those that may say something where plugins at these places have a cache key."""
+        places = tuple(keys)
+        found = self.few.get(places)
+        if found is None:
+            if len(self.few) >= _MOST_SETS:
+                self.few.clear()
+            speaking = [
+                [(at, step) for at, step in enumerate(steps) if _may_speak(step, places)]
+                for steps in (profile.filters, profile.scores)
+            ]
+            found = self.few[places] = _Asked(*speaking)
+        return found
+
+
+_MOST_SETS: Final = 64
+"""Sets of plugins with cache keys for which it is remembered who may say something: there are few."""
+
+
+def _may_speak(step: Step, places: Collection[str]) -> bool:
+    plugin = step.plugin
+    if step.speaks_by_key and step.place not in places:
+        return False
+    if step.weight is not None:
+        return step.fixed_weight != 0
+    return step.expression or (plugin is not None and plugin.filter is not None)
 
 
 def _silent(profile: Profile) -> _Silent:
@@ -95,7 +157,9 @@ def _silent(profile: Profile) -> _Silent:
     found: _Silent | None = profile.kept.get(_Silent)
     if found is None:
         made = _Silent(
-            [Filtered(step) for step in profile.filters], [Scored(step) for step in profile.scores]
+            [Filtered(step) for step in profile.filters],
+            [Scored(step) for step in profile.scores],
+            {},
         )
         found = profile.kept[_Silent] = made
     return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,13 @@ from koordpolicy.cluster.nodes import Rows
 from koordpolicy.scheduler.evaluation.answers import Filtered, Scored
 from koordpolicy.scheduler.evaluation.keys import CacheKeys, stale
 from koordpolicy.scheduler.evaluation.ranking import Ranking
+
+
+class Speaking(NamedTuple):
+    """The answers among those of an evaluation that say something."""
+
+    filters: Sequence[Filtered]
+    scores: Sequence[Scored]
 
 
 @dataclass(slots=True, eq=False)
@@ -25,13 +33,15 @@ class Evaluation:
     scores: Sequence[Scored]
     cache_keys: CacheKeys
     barred: Mask | None = None
+    speaking: Speaking | None = field(default=None, init=False)
+    """Those that say something, as long as nobody writes answers; None where any may."""
     _ranking: Ranking | None = field(default=None, init=False)
     _owned: bool = field(default=False, init=False)
 
     def feasible(self) -> Mask | None:
         """The nodes that no filter refuses and that are not promised, in an array of its own; None where all are."""
         feasible = None if self.barred is None else ~self.barred
-        for one in self.filters:
+        for one in self.filters if self.speaking is None else self.speaking.filters:
             if (one.verdicts is None or one.verdicts.none) and one.accepted is None:
                 continue  # as most of them
             passes = one.passing()
@@ -43,7 +53,8 @@ class Evaluation:
     def scores_fail(self) -> bool:
         """Whether the expression of a score may have failed on a node."""
         # Asked of each decision; `any` over a generator takes three times as long.
-        return True in [one.failed is not None for one in self.scores]
+        scores = self.scores if self.speaking is None else self.speaking.scores
+        return True in [one.failed is not None for one in scores]
 
     def refusing(self, row: int) -> "Evaluation":
         """The same, one more node barred that passes by itself but not with those it is promised to."""
@@ -56,7 +67,9 @@ class Evaluation:
         the feasible nodes in view of each other.
         """
         if self._ranking is None and self.barred is None and not self._ranks_the_feasible():
-            self._ranking = Ranking(self.feasible(), self.scores, self.nodes)
+            self._ranking = Ranking(
+                self.feasible(), self.scores if self.speaking is None else self.speaking.scores, self.nodes
+            )
         return self._ranking
 
     def _ranks_the_feasible(self) -> bool:
@@ -73,6 +86,7 @@ class Evaluation:
         """Have arrays of its own to write."""
         if not self._owned:
             self._owned = True
+            self.speaking = None
             self.filters = [one.owned() for one in self.filters]
             self.scores = [one.owned() for one in self.scores]
 

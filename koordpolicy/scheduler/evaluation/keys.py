@@ -61,7 +61,7 @@ def cache_keys_of(cycle: Cycle) -> CacheKeys:
     view, state = cycle.view, cycle.state
     if state is not None:
         said = _Said(cycle)  # one for all: most do not ask, and every pod has its keys made
-        for name, step, cache_key in cycle.profile.beyond:
+        for name, step, cache_key in cycle.profile.beyond_nodes(view, state):
             said.step = step
             made = cache_key(view, state, said)
             if made is not None:

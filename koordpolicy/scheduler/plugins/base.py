@@ -498,7 +498,8 @@ class Plugin:
     As a filter and as a score, it reads `node_facts` and `pod_facts`, so that equal pods on unchanged nodes need no second
     look. `row_only` says that the verdict about a node follows from its row alone; others have a `cache_key`, and
     may look at the state of the cluster. `rank` scores the nodes that are left in view of each other, `rank_key` says
-    whether it has something to say. `filter_one` and `score_one` say of one node what `filter` and `score` do; not
+    whether it has something to say. Of pods that are `ordinary` neither key is asked for, nor whether they are `concerned`, unless some of
+    `ordinary_with` is there (bits of `ClusterState.present`; None: whatever is there). `filter_one` and `score_one` say of one node what `filter` and `score` do; not
     all plugins have them. `requests` is what a filter that only counts amounts counts, `unresolvable` whether
     it refuses the pod as such. `helped_by` are the events after which a refused pod may pass, or one that waits for a permit or before a gate.
     `keeps` is called with each revision, before nodes and pods are known.
@@ -530,6 +531,7 @@ class Plugin:
     cache_key: CacheKey | None = None
     rank: Rank | None = None
     rank_key: CacheKey | None = None
+    ordinary_with: int | None = None
     requests: Requests | None = None
     unresolvable: Unresolvable | None = None
     filter_one: FilterOne | None = None
@@ -555,6 +557,10 @@ class Plugin:
     post_filter: Callable[[PostFilterHost], PostFilter] | None = None
     advice: Helper | None = None
     of_kubernetes: bool = False
+
+    def may_concern_ordinary(self, present: int) -> bool:
+        """Whether it may have something to say of ordinary pods where these things are there."""
+        return self.ordinary_with is None or bool(self.ordinary_with & present)
 
     @property
     def decides_late(self) -> bool:

@@ -22,7 +22,7 @@ from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.label_sets import Wanted
 from koordpolicy.cluster.nodes import NodeView, Rows
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.cluster.state import ClusterState
+from koordpolicy.cluster.state import TERMS, ClusterState
 from koordpolicy.cluster.terms import HeldTerm
 from koordpolicy.scheduler.plugins.base import ANEW, NODES_COME_AND_CHANGE, PLACE, Plugin, Said
 from koordpolicy.scheduler.plugins.parameters import ParameterError, Parameters
@@ -146,5 +146,6 @@ INTER_POD_AFFINITY: Final = Plugin(
     row_only=False,
     cache_key=required_wanted,
     rank_key=wishes_wanted,
+    ordinary_with=TERMS,
     of_kubernetes=True,
 )

@@ -32,5 +32,6 @@ NODE_PORTS: Final = Plugin(
     helped_by=NODES_COME_AND_CHANGE | {Event.POD_GONE},
     row_only=False,
     cache_key=ports_wanted,
+    ordinary_with=0,
     of_kubernetes=True,
 )

@@ -8,7 +8,7 @@ from typing import Final
 
 from koordpolicy.cluster.device_policy import DevicePolicy
 from koordpolicy.cluster.events import Event
-from koordpolicy.cluster.state import ClusterState
+from koordpolicy.cluster.state import DEVICES, ClusterState
 from koordpolicy.graph import RuleGraph
 from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE, Plugin
 from koordpolicy.scheduler.plugins.devices.claim import (
@@ -42,6 +42,7 @@ DEVICE_SHARE: Final = Plugin(
     helped_by=NODES_COME_AND_CHANGE | {Event.POD_GONE, Event.DEVICES_CHANGED},
     row_only=False,
     cache_key=devices_wanted,
+    ordinary_with=DEVICES,
     keeps=keep,
     state=lambda host: host,
     concerned=concerned,

@@ -9,7 +9,7 @@ from typing import Final
 
 from koordpolicy.cluster.cpu_policy import CPUPolicy
 from koordpolicy.cluster.events import Event
-from koordpolicy.cluster.state import ClusterState
+from koordpolicy.cluster.state import CPUS, ClusterState
 from koordpolicy.graph import RuleGraph
 from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE, Plugin
 from koordpolicy.scheduler.plugins.numa.advice import zones_advice
@@ -37,6 +37,7 @@ NODE_NUMA_RESOURCE: Final = Plugin(
     helped_by=NODES_COME_AND_CHANGE | {Event.POD_GONE, Event.CPUS_CHANGED},
     row_only=False,
     cache_key=cpus_wanted,
+    ordinary_with=CPUS,
     keeps=keep,
     state=lambda host: host,
     concerned=concerned,

@@ -16,7 +16,7 @@ from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.reservation_policy import ReservationPolicy
 from koordpolicy.cluster.reservations import is_reserve_pod, keeps_room
-from koordpolicy.cluster.state import ClusterState
+from koordpolicy.cluster.state import RESERVATIONS, ClusterState
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import StrategicPatch
 from koordpolicy.kube.resources import PODS
@@ -314,6 +314,7 @@ RESERVATION: Final = Plugin(
     helped_by=NODES_COME_AND_CHANGE | {Event.POD_GONE, Event.RESERVATION_CHANGED},
     row_only=False,
     cache_key=_says,
+    ordinary_with=RESERVATIONS,
     makes_way=make_way,
     keeps=keep,
     state=ReservationBook,

@@ -3,6 +3,7 @@
 from typing import Final
 
 from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.state import PLANS
 from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE, PLACE, Plugin
 from koordpolicy.scheduler.plugins.topology.near import near_others, nearness_rank
 from koordpolicy.scheduler.plugins.topology.pins import planned, planned_only
@@ -15,4 +16,5 @@ NETWORK_TOPOLOGY: Final = Plugin(
     row_only=False,
     cache_key=planned,
     rank_key=near_others,
+    ordinary_with=PLANS,
 )

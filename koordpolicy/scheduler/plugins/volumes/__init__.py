@@ -26,6 +26,7 @@ RESTRICTIONS: Final = Plugin(
     helped_by=frozenset({Event.NODE_ADDED, Event.POD_GONE, Event.VOLUMES_CHANGED}),
     row_only=False,
     cache_key=volumes_wanted,
+    ordinary_with=0,
     of_kubernetes=True,
 )
 
@@ -34,6 +35,7 @@ LIMITS: Final = Plugin(
     helped_by=frozenset({Event.NODE_ADDED, Event.POD_GONE, Event.VOLUMES_CHANGED}),
     row_only=False,
     cache_key=claims_wanted,
+    ordinary_with=0,
     of_kubernetes=True,
 )
 
@@ -43,6 +45,7 @@ BINDING: Final = Plugin(
     helped_by=NODES_COME_AND_CHANGE | {Event.VOLUMES_CHANGED},
     row_only=False,
     cache_key=claims_wanted,
+    ordinary_with=0,
     unresolvable=volumes_missing,
     state=lambda host: host,
     concerns=has_claims,
@@ -60,5 +63,6 @@ ZONE: Final = Plugin(
     helped_by=NODES_COME_AND_CHANGE | {Event.VOLUMES_CHANGED},
     row_only=False,
     cache_key=claims_wanted,
+    ordinary_with=0,
     of_kubernetes=True,
 )
