@@ -38,6 +38,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     for key, colocation in (("without", False), ("with", True)):
         settings = SimulationSettings(INTERVAL, None, colocation=colocation, explain=explain)
         told[key] = simulated(graph, workload, settings, arguments.seed, terminal, f"{key} co-location")
+        if told[key]["interruptedAtSeconds"] is not None:
+            raise KeyboardInterrupt  # half a comparison is none
         told[key]["policies"]["paths"] = [str(policies)]
     if arguments.output == "json":
         terminal.print(json_text(told, indent=2))

@@ -13,8 +13,10 @@ from koordpolicy.cli.at_flag import moment_of
 from koordpolicy.cli.bundle import graph_of
 from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.counted import counted
+from koordpolicy.cli.simulation.html import page
 from koordpolicy.cli.simulation.text import render
 from koordpolicy.cli.simulation.words import Page, length
+from koordpolicy.cli.start import INTERRUPTED
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.diagnostics.nearest import nearest
@@ -57,6 +59,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     _demand_pods(arguments.explain, workload)
     told = simulated(graph, workload, settings, arguments.seed, terminal)
     told["policies"]["paths"] = arguments.policies or ["the built-in pack", f"examples/{EXAMPLE}"]
+    if arguments.report is not None:
+        _write_page(Path(arguments.report), told)
     if arguments.output == "json":
         terminal.print(json_text(told, indent=2))
     else:
@@ -73,7 +77,14 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         terminal.say(
             f"koordpolicy simulate: no decision was made on a pod `{name}`, so there is nothing to explain"
         )
-    return OK
+    return OK if told["interruptedAtSeconds"] is None else INTERRUPTED
+
+
+def _write_page(file: Path, told: dict[str, Any]) -> None:
+    try:
+        file.write_text(page(told), encoding="utf-8")
+    except OSError as error:
+        raise CannotRunError(f"{file}: {error.strerror}") from None
 
 
 def workload_of(arguments: argparse.Namespace) -> Workload:
@@ -136,6 +147,11 @@ def simulated(
     return told
 
 
+def _left(spent: float, share: float) -> str:
+    """How long it will take yet, once that can be told."""
+    return f", {length(spent * (1 - share) / share)} left" if spent >= 1 and 0 < share < 1 else ""
+
+
 def _progress(terminal: Terminal, workload: Workload, what: str) -> Callable[[int, int, Journal], None]:
     began = time.monotonic()
     told = 0.0
@@ -150,7 +166,7 @@ def _progress(terminal: Terminal, workload: Workload, what: str) -> Callable[[in
         done = round(20 * share)
         terminal.progress(
             f"{what} {'━' * done}{' ' * (20 - done)} {100 * share:3.0f} %  {journal.arrived:,} of"
-            f" {len(workload.arrivals):,} pods  {length(now - began)}"
+            f" {len(workload.arrivals):,} pods  {length(now - began)}{_left(now - began, share)}"
         )
 
     return tell

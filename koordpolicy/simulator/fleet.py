@@ -51,6 +51,8 @@ class Fleet:
         self.others, self.wished, self.given = (np.zeros(count, np.int64) for _ in range(3))
         self.limit = np.array([one.limit() for one in self.machines], np.int64)
         self.used_memory = self.system_memory.copy()
+        self.short = np.zeros(count, np.bool_)
+        """Where pods outside the best-effort group get less than they wish."""
         self.at = 0
         """When the last reports were made, in nanoseconds since 1970."""
         self._size = 0
@@ -111,6 +113,7 @@ class Fleet:
         group = np.bincount(node, np.where(grouped, wishes, 0.0), count)
         room = (self.cpu - self.system_cpu).astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
+            self.short = others > room
             factor = np.where(others > room, room / others, 1.0)
             used = (others * factor).astype(np.int64)
             given = np.maximum(np.minimum(np.minimum(group, self.limit), room - used), 0.0)

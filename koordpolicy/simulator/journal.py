@@ -17,7 +17,8 @@ class Sample:
 
     `best_effort` is what the groups of best-effort pods use, `withheld` what suppression kept from them;
     `hosting` nodes have such pods, on `suppressed` of them something was withheld. `offered` and `allocated`
-    are the overcommitted CPU and memory.
+    are the overcommitted CPU and memory. On `short` nodes pods outside those groups get less CPU than they wish; `finished` are
+    all pods that were done by then.
     """
 
     time: int
@@ -28,6 +29,8 @@ class Sample:
     withheld: int
     hosting: int
     suppressed: int
+    short: int
+    finished: int
     offered: Mapping[str, int]
     allocated: Mapping[str, int]
     used_memory: int

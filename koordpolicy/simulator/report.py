@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 from koordpolicy.manager.webhooks.rules import KIND as ADMISSION
@@ -15,6 +16,7 @@ from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.events import CollectedEvents
 from koordpolicy.simulator.explanation import suppression
 from koordpolicy.simulator.failures import rule_place
+from koordpolicy.simulator.fragmentation import fragmentation
 from koordpolicy.simulator.journal import Explained, Sample, Untried
 from koordpolicy.simulator.simulation import Simulation
 
@@ -48,6 +50,7 @@ def report(simulation: Simulation) -> dict[str, Any]:
             "seconds": simulation.span / SECOND,
             "intervalSeconds": simulation.interval / SECOND,
         },
+        "interruptedAtSeconds": None if simulation.interrupted is None else simulation.interrupted / SECOND,
         "policies": {"digest": simulation.graph.digest},
         "failedEvaluations": [asdict(one) for one in simulation.cluster.failures.found()],
         "pods": {
@@ -87,8 +90,11 @@ def report(simulation: Simulation) -> dict[str, Any]:
         "utilisation": _utilisation(journal.samples, cpu, memory),
         "overcommit": _overcommit(journal.samples, cpu),
         "suppression": _suppression(simulation, cpu),
+        "batch": _batch(simulation),
+        "services": {"shortOfNodeTime": _short(simulation)},
+        "fragmentation": fragmentation(simulation),
         "agents": _agents(simulation),
-        "series": _series(simulation, cpu),
+        "series": _series(simulation, cpu, memory),
         "explained": [_explained(simulation, one) for one in journal.explained.values()],
         "untried": [_untried(simulation, name, one) for name, one in journal.untried.items()],
     }
@@ -266,7 +272,24 @@ def _agents(simulation: Simulation) -> dict[str, Any] | None:
     }
 
 
-def _series(simulation: Simulation, cpu: int) -> list[dict[str, float]]:
+def _batch(simulation: Simulation) -> dict[str, Any]:
+    """What best-effort work came to."""
+    hours = (simulation.span if simulation.interrupted is None else simulation.interrupted) / HOUR
+    core_hours = sum(one.best_effort * one.seconds for one in simulation.journal.samples) / 3_600_000
+    return {
+        "coreHours": core_hours,
+        "finishedPodsAnHour": simulation.journal.finished / hours if hours else 0.0,
+    }
+
+
+def _short(simulation: Simulation) -> float:
+    """The share of node time in which pods outside the best-effort groups got less CPU than they wished."""
+    samples, nodes = simulation.journal.samples, len(simulation.machines)
+    whole = nodes * sum(one.seconds for one in samples)
+    return sum(one.short * one.seconds for one in samples) / whole if whole else 0.0
+
+
+def _series(simulation: Simulation, cpu: int, memory: int) -> list[dict[str, Any]]:
     """The course of the simulation in parts of equal length."""
     span = max(simulation.span, 1)
     part = HOUR if span <= FINE_SERIES else -(-span // COARSE_PARTS)
@@ -275,6 +298,9 @@ def _series(simulation: Simulation, cpu: int) -> list[dict[str, float]]:
         if one.seconds or simulation.span == 0:
             groups.setdefault(one.time // part, []).append(one)
     whole = cpu or 1
+    ordered = sorted(groups.items())
+    before = {index: groups[last][-1].finished for (last, _), (index, _) in pairwise(ordered)}
+    before |= {index: 0 for index, _ in ordered[:1]}
     return [
         {
             "fromSeconds": index * part / SECOND,
@@ -283,11 +309,25 @@ def _series(simulation: Simulation, cpu: int) -> list[dict[str, float]]:
             "cpuBestEffort": _mean([(one.best_effort / whole, one.seconds) for one in group]),
             "cpuWithheld": _mean([(one.withheld / whole, one.seconds) for one in group]),
             "suppressedNodes": max(one.suppressed for one in group),
+            "shortNodes": max(one.short for one in group),
+            "memoryUsed": _mean([(one.used_memory / (memory or 1), one.seconds) for one in group]),
+            "offered": _amounts([one.offered for one in group]),
+            "allocated": _amounts([one.allocated for one in group]),
+            "finished": group[-1].finished - before[index],
             "running": group[-1].running,
             "pending": group[-1].pending,
         }
-        for index, group in sorted(groups.items())
+        for index, group in ordered
     ]
+
+
+def _amounts(found: Sequence[Mapping[str, int]]) -> dict[str, float]:
+    """The means of amounts, CPU in cores."""
+    return {
+        name: _plain_mean(one[name] for one in found) / (1000 if CPU in name else 1)
+        for name in found[0]
+        if any(one[name] for one in found)
+    }
 
 
 def _mean(found: Sequence[tuple[float, float]]) -> float:

@@ -33,6 +33,8 @@ class Sampler:
             withheld=int(withheld[hosting].sum()),
             hosting=int(hosting.sum()),
             suppressed=int((withheld[hosting] > 0).sum()),
+            short=int(fleet.short.sum()),
+            finished=journal.finished,
             offered=offered,
             allocated=allocated,
             used_memory=int(fleet.held_memory().sum()),

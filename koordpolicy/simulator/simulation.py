@@ -138,6 +138,8 @@ class Simulation:
         self._running: dict[PodKey, RunningPod] = {}
         self._rims = [self._rim(one) for one in self.cluster.schedulers]
         self._reported_at = -1
+        self.interrupted: int | None = None
+        """How far it came, in nanoseconds from its beginning, where somebody interrupted it."""
         self.agents = SimulatedAgents(self._site(chance)) if settings.agents else None
         """The agents of nodes that have had pods, where they run."""
 
@@ -160,18 +162,22 @@ class Simulation:
         return rim
 
     def run(self) -> Journal:
-        """Simulate to the end; what was noted."""
+        """Simulate to the end, or to an interrupt; what was noted."""
         end = self.start + self.span
         self._tick()
         self.agenda.every(self.interval, end, self._tick)
         for arrival in self.workload.arrivals:
             if arrival.time <= self.span:
                 self.agenda.at(self.start + arrival.time, lambda arrival=arrival: self._arrive(arrival))  # type: ignore[misc]
-        self.agenda.run(end)
+        try:
+            self.agenda.run(end)
+        except KeyboardInterrupt:
+            self.interrupted = self.agenda.now - self.start
         for key, decision in self.waiting.items():
             if decision is not None and self._is_to_be_explained(self._pods[key]):
                 self._note(decision, self._pods[key], {})
-        self._progress(self.span, self.span, self.journal)
+        if self.interrupted is None:
+            self._progress(self.span, self.span, self.journal)
         return self.journal
 
     @property

@@ -38,6 +38,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", choices=["text", "json"], default="text", help="format of the report"
     )
     parser.add_argument(
+        "--report",
+        metavar="FILE",
+        help="write a page of HTML with charts, too, which needs nothing beside it",
+    )
+    parser.add_argument(
         "--interval",
         metavar="D",
         type=_duration,
@@ -95,4 +100,7 @@ def _duration(text: str) -> int:
     return length
 
 
-USAGE = Usage(_add, "exit code: 0 simulated to the end, 2 could not run")
+USAGE = Usage(
+    _add,
+    "exit code: 0 simulated to the end, 2 could not run, 130 interrupted, after a report of the time before",
+)

@@ -6,7 +6,7 @@ from typing import Any
 from koordpolicy.cli.counted import counted, number
 from koordpolicy.cli.failed import failure_text
 from koordpolicy.cli.simulation.explained import explained, untried
-from koordpolicy.cli.simulation.words import CYAN, DIM, Page, bar, clock, length, percent, size
+from koordpolicy.cli.simulation.words import CYAN, DIM, YELLOW, Page, bar, clock, length, percent, size
 from koordpolicy.graph.failed import FailedRule
 
 Report = Mapping[str, Any]
@@ -49,6 +49,11 @@ def _head(report: Report, page: Page) -> Iterator[str]:
         f" {length(workload['seconds'])} in steps of {length(workload['intervalSeconds'])}",
         DIM,
     )
+    if report["interruptedAtSeconds"] is not None:
+        told = (
+            f"interrupted at {clock(report['interruptedAtSeconds'])}; all that follows is of the time before"
+        )
+        yield page.paint(told, YELLOW)
 
 
 def _failed(report: Report, page: Page) -> Iterator[str]:

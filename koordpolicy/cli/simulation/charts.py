@@ -1,0 +1,102 @@
+"""Charts as SVG, drawn by their numbers alone: lines over time, with an axis, a legend and what stands under the pointer."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+WIDTH: Final = 720
+HEIGHT: Final = 220
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 14, 26
+_STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
+_LINES: Final = 4
+_TIMES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a chart; `style` is the name of its colour. `filled` down to the axis."""
+
+    name: str
+    style: str
+    values: Sequence[float]
+    filled: bool = False
+
+
+def chart(title: str, unit: str, times: Sequence[str], lines: Sequence[Line]) -> str:
+    """A figure; `times` are the names of the moments, as many as each line has values. Empty where there is nothing to draw."""
+    if not times or not any(value for line in lines for value in line.values):
+        return ""
+    top = _top(max(value for line in lines for value in line.values))
+    parts = "".join((*_grid(top, unit), *_clock(times), *_drawn(lines, top), *_pointed(times, lines, unit)))
+    legend = "".join(f'<span class="key {line.style}">{escape(line.name)}</span>' for line in lines)
+    return (
+        f"<figure><figcaption>{escape(title)}</figcaption>"
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">{parts}</svg>'
+        f'<div class="legend">{legend}</div></figure>'
+    )
+
+
+def shown(value: float, unit: str) -> str:
+    """A number of an axis or a tip."""
+    digits = 0 if value >= 100 or value == int(value) else 1 if value >= 1 else 2
+    return f"{value:,.{digits}f}{' ' if unit and unit != '%' else ''}{unit}"
+
+
+def _top(most: float) -> float:
+    """The least round number that is no less than the most."""
+    step = 1.0
+    while step * 10 <= most:
+        step *= 10
+    while step > most:
+        step /= 10
+    return next(one * step for one in _STEPS if one * step >= most * 0.999)
+
+
+def _x(at: int, count: int) -> float:
+    return _LEFT + (WIDTH - _LEFT - _RIGHT) * (at / (count - 1) if count > 1 else 0.5)
+
+
+def _y(value: float, top: float) -> float:
+    return HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * (value / top if top else 0.0)
+
+
+def _grid(top: float, unit: str) -> Iterator[str]:
+    for number in range(_LINES + 1):
+        value = top * number / _LINES
+        y = _y(value, top)
+        yield f'<path class="grid" d="M{_LEFT} {y:.1f}H{WIDTH - _RIGHT}"/>'
+        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(shown(value, unit))}</text>'
+
+
+def _clock(times: Sequence[str]) -> Iterator[str]:
+    every = -(-len(times) // _TIMES)
+    for at in range(0, len(times), every):
+        anchor = "start" if at == 0 else "middle"
+        yield f'<text x="{_x(at, len(times)):.1f}" y="{HEIGHT - 6}" text-anchor="{anchor}">{escape(times[at])}</text>'
+
+
+def _drawn(lines: Sequence[Line], top: float) -> Iterator[str]:
+    floor = _y(0, top)
+    for line in lines:
+        count = len(line.values)
+        points = [f"{_x(at, count):.1f} {_y(value, top):.1f}" for at, value in enumerate(line.values)]
+        if line.filled:
+            area = (
+                f"M{_x(0, count):.1f} {floor:.1f}L{'L'.join(points)}L{_x(count - 1, count):.1f} {floor:.1f}Z"
+            )
+            yield f'<path class="area {line.style}" d="{area}"/>'
+        yield f'<path class="line {line.style}" d="M{"L".join(points)}"/>'
+
+
+def _pointed(times: Sequence[str], lines: Sequence[Line], unit: str) -> Iterator[str]:
+    """A strip a moment, which tells its numbers under the pointer."""
+    count = len(times)
+    width = (WIDTH - _LEFT - _RIGHT) / count
+    for at, time in enumerate(times):
+        said = "\n".join([time, *(f"{line.name}: {shown(line.values[at], unit)}" for line in lines)])
+        x = min(max(_x(at, count) - width / 2, _LEFT), WIDTH - _RIGHT - width)
+        yield (
+            f'<rect class="tip" x="{x:.1f}" y="{_TOP}" width="{width:.1f}" height="{HEIGHT - _TOP - _BOTTOM}">'
+            f"<title>{escape(said)}</title></rect>"
+        )

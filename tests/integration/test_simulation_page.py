@@ -1,0 +1,116 @@
+"""The report of a simulation as a page of HTML, and what is left of one that was interrupted."""
+
+import io
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from koordpolicy.cli.main import main
+from koordpolicy.cli.simulation.charts import HEIGHT, WIDTH, Line, chart
+from koordpolicy.cli.simulation.html import page
+from koordpolicy.cli.simulation.text import render
+from koordpolicy.cli.simulation.words import Page
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.simulator.journal import Journal
+from koordpolicy.simulator.report import report
+from koordpolicy.simulator.simulation import Simulation, SimulationSettings
+from tests.integration.simulations import MINUTE, graph_with, job, service, simulated, workload
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\x1b[31m"
+
+
+class Seen(HTMLParser):
+    """The elements of a page, with their attributes, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    arrivals = [service("s", "8", 0.3), job("j", "4", minutes=20), service("big", "64", 0.1)]
+    found = simulated(graph_with(), replace(workload(arrivals), title=HOSTILE))
+    found["pending"][0] |= {"reason": HOSTILE, "example": HOSTILE}
+    found["policies"]["paths"] = [HOSTILE]
+    return found
+
+
+def test_the_page_needs_nothing_from_elsewhere_and_runs_nothing(told: dict[str, Any]) -> None:
+    text = page(told)
+    seen = Seen(text)
+    assert {"svg", "figure", "table", "title"} <= set(seen.tags)
+    assert not {"script", "img", "link", "iframe", "object"} & set(seen.tags)
+    assert not {one for one in seen.attributes if one.startswith("on") or one in ("src", "href")}
+    assert "url(" not in text
+    assert "@import" not in text
+    assert seen.text.count("<script>alert(1)</script>") >= 4  # as text: title, heading, reason and example
+    assert "\x1b" not in text
+
+
+def test_the_page_says_what_the_report_says(told: dict[str, Any]) -> None:
+    seen = Seen(page(told))
+    for heading in ("Over time", "Scheduling", "Overcommitted resources", "Why pods are pending"):
+        assert heading in seen.text
+    assert f"{told['overcommit']['kubernetes.io/batch-cpu']['offeredMean']:,.1f} cores" in seen.text
+    assert told["batch"]["finishedPodsAnHour"] == 1.0
+    assert told["batch"]["coreHours"] == pytest.approx(4 / 3, rel=0.3)
+    assert told["services"]["shortOfNodeTime"] == 0
+    # Two nodes of 16 cores, on one of which 8 are taken: the median request of 8 and 64, with 4 beside, is 8.
+    assert told["fragmentation"] == {"freeCores": 24.0, "pieceCores": 8.0, "stranded": 0.0}
+
+
+def test_lines_stay_within_their_chart() -> None:
+    values = [0.0, 3.7, 999.9, 12.0]
+    drawn = chart("x", "%", ["a", "b", "c", "d"], [Line("one", "blue", values, filled=True)])
+    paths = re.findall(r'class="(?:line|area) blue" d="([^"]*)"', drawn)
+    assert len(paths) == 2
+    for path in paths:
+        points = [tuple(map(float, one.split())) for one in re.split("[MLZ]", path) if one]
+        assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in points)
+    assert chart("x", "%", ["a"], [Line("one", "blue", [0.0])]) == ""
+
+
+def test_an_interrupt_leaves_a_report_of_the_time_before() -> None:
+    def stop(passed: int, whole: int, journal: Journal) -> None:
+        if passed >= 20 * MINUTE:
+            raise KeyboardInterrupt
+
+    simulation = Simulation(
+        graph_with(),
+        workload([service("s", "8", 0.3), job("late", "2", at=40)]),
+        SimulationSettings(5 * MINUTE),
+        np.random.default_rng(1),
+        stop,
+    )
+    simulation.run()
+    found = report(simulation)
+    assert found["interruptedAtSeconds"] == 1200
+    assert (found["pods"]["scheduled"], found["pods"]["notArrived"]) == (1, 1)
+    assert "interrupted at 00:20" in render(found, Page())
+    assert "Interrupted at 00:20" in page(found)
+
+
+def test_the_command_writes_the_page(tmp_path: Path) -> None:
+    file = tmp_path / "day.html"
+    flags = ("simulate", "--generate", "2:8", "--until", "10m", "--report")
+    assert main((*flags, str(file)), Terminal(io.StringIO(), io.StringIO())) == 0
+    assert file.read_text(encoding="utf-8").startswith("<!doctype html>")
+    said = io.StringIO()
+    assert main((*flags, str(tmp_path / "no" / "x.html")), Terminal(io.StringIO(), said)) == 2
+    assert "No such file" in said.getvalue()
