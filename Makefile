@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test parts lint bench lock image try-image clean
+.PHONY: help demo test parts lint bench lock image try-image site clean
 
 # Evaluated when a recipe runs, not before: `make help` and `make clean` set nothing up.
 ENVIRONMENT = venv=$$(bash .ci/environment)
@@ -44,6 +44,9 @@ try-image: ## the image built twice and compared, and its processes in container
 	PYTHON="$$venv/bin/python" deploy/image/build --output build/image.oci.tar; \
 	cmp build/again.oci.tar build/image.oci.tar; \
 	KOORDPOLICY_IMAGE=build/image.oci.tar "$$venv/bin/python" -m pytest tests/integration/deploy/test_image.py $(ARGS)
+
+site: ## the web pages of the manual, build/site
+	@$(ENVIRONMENT); "$$venv/bin/python" deploy/site/build $(ARGS); echo build/site/index.html
 
 clean: ## what the other targets left, the environment included
 	@bash .ci/environment --clean
