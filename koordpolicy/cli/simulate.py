@@ -13,6 +13,7 @@ from koordpolicy.cli.at_flag import moment_of
 from koordpolicy.cli.bundle import graph_of
 from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.counted import counted
+from koordpolicy.cli.simulation import whatif
 from koordpolicy.cli.simulation.html import page
 from koordpolicy.cli.simulation.text import render
 from koordpolicy.cli.simulation.words import Page, length
@@ -55,7 +56,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         start=start,
         agents=arguments.agents,
     )
-    workload = workload_of(arguments)
+    if arguments.against:
+        return _compare(arguments, graph, settings, terminal)
+    if arguments.output == "markdown":
+        raise CannotRunError("`-o markdown` tells differences: say what to compare with, by `--against`")
+    workload = workload_of(arguments, arguments.seed)
     _demand_pods(arguments.explain, workload)
     told = simulated(graph, workload, settings, arguments.seed, terminal)
     told["policies"]["paths"] = arguments.policies or ["the built-in pack", f"examples/{EXAMPLE}"]
@@ -87,14 +92,44 @@ def _write_page(file: Path, told: dict[str, Any]) -> None:
         raise CannotRunError(f"{file}: {error.strerror}") from None
 
 
-def workload_of(arguments: argparse.Namespace) -> Workload:
-    """The workload that is asked for. Raises `CannotRunError`."""
+def _compare(
+    arguments: argparse.Namespace, graph: RuleGraph, settings: SimulationSettings, terminal: Terminal
+) -> int:
+    """Simulate the same workloads by both policies, and tell what differs."""
+    if arguments.explain or arguments.report:
+        raise CannotRunError("--against excludes --explain and --report, which tell of one simulation")
+    other = graph_of(arguments.against)
+    if arguments.start is not None:
+        other = other.at(moment_of(arguments.start))
+    paths = arguments.policies or [f"examples/{EXAMPLE}"]
+    names = ", ".join(arguments.against), ", ".join(paths)
+    reports: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
+    for seed in range(arguments.seed, arguments.seed + arguments.seeds):
+        workload = workload_of(arguments, seed)
+        for name, policies, found in zip(names, (other, graph), reports, strict=True):
+            told = simulated(policies, workload, settings, seed, terminal, f"seed {seed}, {name}")
+            if told["interruptedAtSeconds"] is not None:
+                raise KeyboardInterrupt  # half a comparison is none
+            found.append(told)
+    before, after = reports
+    if arguments.output == "json":
+        terminal.print(json_text(whatif.found(before, after, names), indent=2))
+    elif arguments.output == "markdown":
+        terminal.print(whatif.render_markdown(before, after, names))
+    else:
+        shown = Page(terminal.width, terminal.colour())
+        terminal.print(whatif.render(before, after, names, shown))
+    return OK
+
+
+def workload_of(arguments: argparse.Namespace, seed: int) -> Workload:
+    """The workload that is asked for, of a seed where it is drawn. Raises `CannotRunError`."""
     files = (arguments.nodes, arguments.pods)
     if arguments.generate is not None:
         if any(files):
             raise CannotRunError("--generate and files of nodes and pods exclude each other")
         nodes, pods = arguments.generate
-        chance = np.random.default_rng(arguments.seed)
+        chance = np.random.default_rng(seed)
         return published_workload(nodes, PODS_A_NODE * nodes if pods is None else pods, chance)
     if not all(files):
         raise CannotRunError("say what to simulate: `--nodes FILE --pods FILE`, or `--generate N`")

@@ -8,6 +8,8 @@ from koordpolicy.model.time import parse_duration
 MOST_GENERATED = 1_000_000
 """Nodes, and pods, that are made at most."""
 
+MOST_SEEDS = 1_000
+
 
 def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -35,7 +37,25 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="file or directory of policies; may be repeated; without, the built-in pack with the example's profiles",
     )
     parser.add_argument(
-        "-o", "--output", choices=["text", "json"], default="text", help="format of the report"
+        "--against",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="file or directory of other policies, on the same workload: what --policies change against them; may be repeated",
+    )
+    parser.add_argument(
+        "--seeds",
+        metavar="N",
+        type=_seeds,
+        default=3,
+        help="seeds that are compared with --against, from --seed on; more make more differences sure (default: 3)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=["text", "json", "markdown"],
+        default="text",
+        help="format of the report; markdown, for a comment on a merge request, with --against alone",
     )
     parser.add_argument(
         "--report",
@@ -88,6 +108,12 @@ def _generated(text: str) -> tuple[int, int | None]:
     if not all(one is None or 0 < one <= MOST_GENERATED for one in found):
         raise argparse.ArgumentTypeError(f"`{text}`: numbers lie between 1 and {MOST_GENERATED:,}")
     return found
+
+
+def _seeds(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_SEEDS:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number from 1 to {MOST_SEEDS}")
+    return int(text)
 
 
 def _duration(text: str) -> int:

@@ -1,0 +1,112 @@
+"""`koordpolicy simulate --against`: what differs for sure, and what does not."""
+
+import io
+import json
+import math
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from koordpolicy import resources
+from koordpolicy.cli.main import main
+from koordpolicy.cli.simulation.whatif import render_markdown
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.simulator.comparison import Compared, compare
+
+EXAMPLE = resources.examples() / "01-colocated-day" / "policies"
+LESS = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: Overcommit
+metadata: {name: less}
+spec:
+  resource: batch
+  parameters:
+    cpuReclaim: {value: 30%}
+"""
+numbers = st.floats(0, 1e6, allow_nan=False)
+
+
+def told(scheduled: float) -> dict[str, Any]:
+    """A report in which one number says something."""
+    return {
+        "workload": {"nodes": 2, "seconds": 3600.0},
+        "policies": {"digest": "d"},
+        "utilisation": {name: {"mean": 0.5} for name in ("cpuUsed", "cpuRequested", "memoryUsed")},
+        "batch": {"coreHours": 1.0},
+        "suppression": {"withheldShare": 0.0},
+        "services": {"shortOfNodeTime": 0.0},
+        "pods": {"scheduled": scheduled, "finished": 0, "pending": 0, "refused": 0},
+        "scheduling": {"preempted": 0, "waitSeconds": {"mean": 0.0, "p95": 0.0}},
+        "fragmentation": {"stranded": 0.0},
+        "agents": None,
+        "overcommit": {},
+    }
+
+
+def of_pods(before: list[float], after: list[float]) -> Compared:
+    found = compare([told(one) for one in before], [told(one) for one in after])
+    return next(one for one in found if one.measure.name == "pods scheduled")
+
+
+@given(st.lists(st.tuples(numbers, numbers), min_size=4, max_size=4))
+def test_intervals_are_those_of_students_t_over_pairs(pairs: list[tuple[float, float]]) -> None:
+    found = of_pods([one for one, _ in pairs], [other for _, other in pairs])
+    differences = [other - one for one, other in pairs]
+    margin = 3.182 * stdev(differences) / math.sqrt(4)
+    assert found.low is not None
+    assert found.low == pytest.approx(mean(differences) - margin, abs=1e-3)
+    assert found.high == pytest.approx(mean(differences) + margin, abs=1e-3)
+
+
+def test_what_is_sure_and_no_trifle_matters() -> None:
+    assert of_pods([100, 110, 90], [120, 131, 109]).matters
+    assert of_pods([100, 110, 90], [120, 131, 109]).better
+    assert not of_pods([100, 110, 90], [120, 85, 99]).matters  # not sure
+    assert not of_pods([1000, 1000, 1000], [1001, 1001, 1001]).matters  # sure, and a trifle
+    assert not of_pods([100, 110, 90], [100, 110, 90]).matters
+    assert not of_pods([100], [200]).matters  # one seed tells nothing
+
+
+def test_names_cannot_leave_their_place_in_markdown() -> None:
+    hostile = "a|b`</code><img src=x>\n# x"
+    text = render_markdown([told(1), told(2)], [told(5), told(6)], (hostile, "new"))
+    assert "<img" not in text
+    assert "\n# x" not in text
+    assert "| pods scheduled (pods) | 1.5 | 5.5 | +4 ± 0 | better |" in text
+
+
+@pytest.fixture(scope="module")
+def less(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("less")
+    (folder / "less.yaml").write_text(LESS, encoding="utf-8")
+    (folder / "batch.yaml").write_text((EXAMPLE / "batch.yaml").read_text("utf-8"), encoding="utf-8")
+    return str(folder)
+
+
+def call(*flags: str) -> tuple[int, str]:
+    out = io.StringIO()
+    day = ("simulate", "--generate", "3:24", "--until", "30m", "--interval", "10m", "--seeds", "2")
+    return main((*day, *flags), Terminal(out, io.StringIO())), out.getvalue()
+
+
+def test_a_parameter_shows_in_what_it_decides(less: str) -> None:
+    code, text = call("-p", less, "--against", str(EXAMPLE), "-o", "json")
+    found = json.loads(text)
+    measures = {one["name"]: one for one in found["measures"]}
+    offered = measures["batch-cpu offered"]
+    assert (code, found["seeds"], offered["matters"]) == (0, 2, True)
+    assert offered["difference"] == pytest.approx(-0.3 * 3 * 96, rel=0.15)  # 30 % of 288 cores less
+    assert not measures["CPU requested"]["matters"]
+    _, shown = call("-p", less, "--against", str(EXAMPLE))
+    assert "batch-cpu offered" in shown.partition("the same, or not sure")[0]
+    assert [line for line in shown.splitlines() if len(line) > 80 and less not in line] == []
+
+
+def test_what_cannot_be_asked_together_says_so(less: str) -> None:
+    assert call("-o", "markdown")[0] == 2
+    assert call("--against", less, "--explain", "x")[0] == 2
+    assert call("--against", str(Path(less) / "nowhere"))[0] == 2
