@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
 from typing import Final
 
 from koordpolicy.model.cpu_layout import CPULayout
@@ -188,7 +189,7 @@ class _Run:
             self._first(self._zones_by_cores(apart=apart)) for apart in (True, False)
         ):
             return True
-        sockets = self._by_free_cores(layout.socket, lambda _socket: 0)
+        sockets = self._by_free_cores(layout.socket_cores, lambda _socket: 0)
         if count <= layout.per_socket and self._first(sockets):
             return True
         aside: list[list[int]] = []
@@ -213,29 +214,27 @@ class _Run:
                     break
 
     def _zones_by_cores(self, *, apart: bool) -> list[list[int]]:
-        sockets = _grouped(self._free, self._layout.socket)
+        layout = self._layout
 
         def beside(zone: int) -> int:
-            return self._signed(len(sockets[self._layout.socket_of_zone[zone]]))
+            return self._signed(len(self._free & layout.sockets[layout.socket_of_zone[zone]]))
 
-        found = self._by_free_cores(self._layout.zone, beside)
+        found = self._by_free_cores(layout.zone_cores, beside)
         if apart and self._wanted.exclusive is CPUExclusive.NUMA_NODE_LEVEL:
             return [cpus for cpus in found if self._layout.zone[cpus[0]] not in self._held.zones]
         return found
 
-    def _by_free_cores(self, key: Mapping[int, int], second: Callable[[int], int]) -> list[list[int]]:
+    def _by_free_cores(
+        self, cores: Mapping[int, Sequence[tuple[int, ...]]], second: Callable[[int], int]
+    ) -> list[list[int]]:
         """The CPUs of the cores that are free as a whole, by zone or socket."""
-        layout, units = self._layout, dict[int, list[tuple[int, ...]]]()
-        for core, cpus in _grouped(self._free, layout.core).items():
-            if len(cpus) == layout.per_core:
-                units.setdefault(key[cpus[0]], []).append(layout.siblings[core])
-        ordered = sorted(
-            units,
-            key=lambda unit: (self._signed(len(units[unit]) * layout.per_core), second(unit), unit),
-        )
-        return [
-            [cpu for cpus in sorted(units[unit], key=self._core_order) for cpu in cpus] for unit in ordered
-        ]
+        free = self._free.issuperset
+        units = {unit: whole for unit, listed in cores.items() if (whole := [*filter(free, listed)])}
+        ordered = sorted(units, key=lambda unit: (self._signed(len(units[unit])), second(unit), unit))
+        if self._held.references:
+            for listed in units.values():
+                listed.sort(key=self._core_order)
+        return [[*chain.from_iterable(units[unit])] for unit in ordered]
 
     def _core_order(self, cpus: Collection[int]) -> tuple[int, int]:
         return self._references(cpus), self._layout.core[next(iter(cpus))]

@@ -24,6 +24,12 @@ class CPULayout:
     socket_of_zone: Mapping[int, int]
     zones: Mapping[int, frozenset[int]]
     """The CPUs of each zone."""
+    sockets: Mapping[int, frozenset[int]]
+    """The CPUs of each socket."""
+    zone_cores: Mapping[int, tuple[tuple[int, ...], ...]]
+    """The CPUs of each core of a zone, in the order of cores; those of cores that have as many as `per_core` alone."""
+    socket_cores: Mapping[int, tuple[tuple[int, ...], ...]]
+    """The same of each socket."""
     per_core: int
     per_zone: int
     per_socket: int
@@ -34,19 +40,28 @@ class CPULayout:
         ordered = sorted(processors)
         siblings: dict[int, list[int]] = {}
         zones: dict[int, set[int]] = {}
+        by_socket: dict[int, set[int]] = {}
         for one in ordered:
+            by_socket.setdefault(one.socket, set()).add(one.cpu)
             siblings.setdefault(one.core, []).append(one.cpu)
             zones.setdefault(one.node, set()).add(one.cpu)
-        count, sockets = len(ordered), len({one.socket for one in ordered})
+        count, sockets = len(ordered), len(by_socket)
+        per_core = count // len(siblings) if siblings else 0
+        zone = {one.cpu: one.node for one in ordered}
+        socket = {one.cpu: one.socket for one in ordered}
+        cores = [tuple(cpus) for _, cpus in sorted(siblings.items()) if len(cpus) == per_core]
         return cls(
             tuple(one.cpu for one in ordered),
             {one.cpu: one.core for one in ordered},
-            {one.cpu: one.node for one in ordered},
-            {one.cpu: one.socket for one in ordered},
+            zone,
+            socket,
             {core: tuple(cpus) for core, cpus in siblings.items()},
             {one.node: one.socket for one in ordered},
-            {zone: frozenset(cpus) for zone, cpus in zones.items()},
-            count // len(siblings) if siblings else 0,
+            {number: frozenset(cpus) for number, cpus in zones.items()},
+            {number: frozenset(cpus) for number, cpus in by_socket.items()},
+            _by_place(cores, zone),
+            _by_place(cores, socket),
+            per_core,
             count // len(zones) if zones else 0,
             count // sockets if sockets else 0,
         )
@@ -72,3 +87,13 @@ class CPULayout:
                     found.append(cpu)
                     break
         return frozenset(found)
+
+
+def _by_place(
+    cores: Iterable[tuple[int, ...]], place: Mapping[int, int]
+) -> dict[int, tuple[tuple[int, ...], ...]]:
+    """The cores of each zone, or socket."""
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for cpus in cores:
+        found.setdefault(place[cpus[0]], []).append(cpus)
+    return {number: tuple(listed) for number, listed in found.items()}
