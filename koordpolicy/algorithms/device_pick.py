@@ -130,47 +130,45 @@ def pick_by_topology(
         raise Unpicked(NO_TREE, resolvable=False)
     if need.shared and need.count > 1:
         raise Unpicked(SEVERAL_SHARED, resolvable=False)
-    asked = _Asked(need, key, required, frozenset([card.minor for card in cards if card.fits(need.each)]))
-    found = _in_scope(sorted(cards, key=attrgetter("minor")), asked, Scope.NODE, 0)
-    if found is None:
+    count = need.count
+    # By NUMA zone and switch: those that would do, and whether any is in use.
+    switches: dict[tuple[int, str], list[Card]] = {}
+    zones: dict[int, list[Card]] = {}
+    every: list[Card] = []
+    in_use: set[tuple[int, str]] = set()
+    for card in sorted(cards, key=attrgetter("minor")):
+        place = card.numa, card.pcie
+        if card.used:
+            in_use.add(place)
+        if card.fits(need.each):
+            every.append(card)
+            zones.setdefault(card.numa, []).append(card)
+            switches.setdefault(place, []).append(card)
+    zones_in_use = {numa for numa, _ in in_use}
+    found: list[_Found] = []
+    if required <= Scope.PCIE:
+        for (numa, pcie), fitting in sorted(switches.items()):
+            if len(fitting) >= count:
+                used = (numa in zones_in_use) + ((numa, pcie) in in_use)
+                found.append(_taken(fitting, need, key, used))
+    if not found and required <= Scope.NUMA:
+        for numa, fitting in sorted(zones.items()):
+            if len(fitting) >= count:
+                found.append(_taken(fitting, need, key, numa in zones_in_use))
+    if not found and required <= Scope.NODE and len(every) >= count:
+        found.append(_taken(every, need, key, 0))
+    if not found:
         raise Unpicked(SCOPED if required else INSUFFICIENT)
-    return found[1]
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is asked of each scope, and the minors of the devices that would do."""
-
-    need: DeviceNeed
-    key: Key
-    required: Scope
-    fitting: frozenset[int]
+    return min(found, key=itemgetter(0))[1]
 
 
 _Found = tuple[tuple[Any, ...], tuple[int, ...]]
 """How good it is, the least being best, and the devices."""
 
 
-def _in_scope(cards: Sequence[Card], asked: _Asked, scope: Scope, in_use: int) -> _Found | None:
-    need = asked.need
-    fitting = [card for card in cards if card.minor in asked.fitting]
-    if len(fitting) < need.count:
-        return None
-    in_use += bool([1 for card in cards if card.used])
-    if scope < Scope.PCIE:
-        parts: dict[Any, list[Card]] = {}
-        for card in cards:
-            parts.setdefault(card.numa if scope is Scope.NODE else card.pcie, []).append(card)
-        below = [_in_scope(part, asked, _BELOW[scope], in_use) for _, part in sorted(parts.items())]
-        there = [one for one in below if one is not None]
-        if there:
-            return min(there, key=itemgetter(0))
-    if asked.required > scope:
-        return None
+def _taken(fitting: Sequence[Card], need: DeviceNeed, key: Key, used: int) -> _Found:
+    """What is taken of a scope of which so many parts on the way to it are in use."""
     if not need.shared:
-        return (-scope, -in_use), tuple([card.minor for card in fitting[: need.count]])
-    best, place = min([(card, asked.key(card)) for card in fitting], key=itemgetter(1))
-    return (-scope, -in_use, place), (best.minor,)
-
-
-_BELOW: Final = {Scope.NODE: Scope.NUMA, Scope.NUMA: Scope.PCIE}
+        return (-used,), tuple([card.minor for card in fitting[: need.count]])
+    best, place = min([(card, key(card)) for card in fitting], key=itemgetter(1))
+    return (-used, place), (best.minor,)
