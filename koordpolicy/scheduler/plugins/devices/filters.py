@@ -81,7 +81,7 @@ def devices_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verd
         # Of all devices that a hint selects at least one has to have it.
         need = asked if hint is None else by_strategy(asked, hint.strategy, 1)
         columns, rows = cards.columns(type), rows_of(nodes)
-        few = columns.fitting(need.each, rows) < need.count
+        few = columns.lacking(need.each, need.count, rows)
         few &= listed
         if few.any():
             short = np.flatnonzero(few)
