@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import zip_longest
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, Final
 
 from koordpolicy.algorithms.device_need import DeviceNeed
@@ -145,30 +145,27 @@ def pick_by_topology(
             zones.setdefault(card.numa, []).append(card)
             switches.setdefault(place, []).append(card)
     zones_in_use = {numa for numa, _ in in_use}
-    found: list[_Found] = []
+    # The smallest scopes that have enough, with how many parts on the way to each are in use.
+    scopes: list[tuple[int, list[Card]]] = []
     if required <= Scope.PCIE:
-        for (numa, pcie), fitting in sorted(switches.items()):
-            if len(fitting) >= count:
-                used = (numa in zones_in_use) + ((numa, pcie) in in_use)
-                found.append(_taken(fitting, need, key, used))
-    if not found and required <= Scope.NUMA:
-        for numa, fitting in sorted(zones.items()):
-            if len(fitting) >= count:
-                found.append(_taken(fitting, need, key, numa in zones_in_use))
-    if not found and required <= Scope.NODE and len(every) >= count:
-        found.append(_taken(every, need, key, 0))
-    if not found:
+        scopes = [
+            ((place[0] in zones_in_use) + (place in in_use), fitting)
+            for place, fitting in sorted(switches.items())
+            if len(fitting) >= count
+        ]
+    if not scopes and required <= Scope.NUMA:
+        scopes = [
+            (int(numa in zones_in_use), fitting)
+            for numa, fitting in sorted(zones.items())
+            if len(fitting) >= count
+        ]
+    if not scopes and required <= Scope.NODE and len(every) >= count:
+        scopes = [(0, every)]
+    if not scopes:
         raise Unpicked(SCOPED if required else INSUFFICIENT)
-    return min(found, key=itemgetter(0))[1]
-
-
-_Found = tuple[tuple[Any, ...], tuple[int, ...]]
-"""How good it is, the least being best, and the devices."""
-
-
-def _taken(fitting: Sequence[Card], need: DeviceNeed, key: Key, used: int) -> _Found:
-    """What is taken of a scope of which so many parts on the way to it are in use."""
+    most = max([used for used, _ in scopes])
+    best = [fitting for used, fitting in scopes if used == most]
     if not need.shared:
-        return (-used,), tuple([card.minor for card in fitting[: need.count]])
-    best, place = min([(card, key(card)) for card in fitting], key=itemgetter(1))
-    return (-used, place), (best.minor,)
+        return tuple([card.minor for card in best[0][:count]])
+    candidates = [card for fitting in best for card in fitting]
+    return ((candidates[0] if len(candidates) == 1 else min(candidates, key=key)).minor,)

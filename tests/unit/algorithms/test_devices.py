@@ -102,3 +102,47 @@ def test_scores_stay_within_bounds_and_follow_what_is_free(
     assert 0 <= found <= 100
     emptier = fill_score(total, min(total, free + 1), request, strategy)
     assert emptier >= found if strategy == FillStrategy.LEAST_ALLOCATED else emptier <= found
+
+
+AMOUNT = st.sampled_from([0, 30, 50, 100])
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(AMOUNT, AMOUNT, st.booleans(), st.sampled_from([0, 100, 1 << 40])), max_size=4),
+        min_size=1,
+        max_size=5,
+    ),
+    st.integers(0, 5),
+    st.dictionaries(st.sampled_from(["core", "ratio", "memory", "unknown"]), AMOUNT, max_size=3),
+)
+def test_nodes_that_lack_devices_are_those_on_which_too_few_are_free_enough(
+    nodes: list[list[tuple[int, int, bool, int]]], count: int, each: dict[str, int]
+) -> None:
+    most = {"core": 100, "ratio": 100, "memory": 1 << 40}
+    columns = DeviceColumns.of(len(nodes), 4, most)
+    for again in (False, True):  # rows are written over as well
+        for row, devices in enumerate(nodes if again else reversed(nodes)):
+            cards = []
+            for minor, (core, ratio, healthy, memory) in enumerate(devices):
+                total = {"core": 100, "ratio": 100, **({"memory": memory} if memory else {})}
+                free = {"core": core, "ratio": ratio, **({"memory": memory} if memory else {})}
+                cards.append(Card(minor, total, free) if healthy else Card(minor))
+            assert columns.put(row, cards, "")
+    few = columns.fitting(each) < count
+    assert columns.lacking(each, count).tolist() == few.tolist()
+    rows = np.arange(0, len(nodes), 2)
+    assert columns.lacking(each, count, rows).tolist() == few[rows].tolist()
+    for strategy in FillStrategy:
+        by_rows = columns.filled(each, {"ratio": 1, "memory": 2}, strategy, rows)
+        anew = DeviceColumns.of(len(nodes), 4, most)
+        for row, listed in enumerate(columns.listed.values()):
+            free = [
+                {name: int(columns.free[name][row, at]) for name in total}
+                for at, (total, _) in enumerate(listed)
+            ]
+            anew.put(row, [Card(at, one[0], free[at]) for at, one in enumerate(listed)], "")
+        assert columns.filled(each, {"ratio": 1, "memory": 2}, strategy).tolist() == (
+            anew.filled(each, {"ratio": 1, "memory": 2}, strategy).tolist()
+        )
+        assert by_rows.tolist() == columns.filled(each, {"ratio": 1, "memory": 2}, strategy)[rows].tolist()
