@@ -142,9 +142,10 @@ class DeviceColumns:
         none = [NO_DEVICE] * (width - len(ranking[0])) if ranking else []
         ordered = True
         together = zip(*sorted(zip(*ranking, strict=True), reverse=True), strict=True)
-        for name, free in zip(self.ranked, ranking, strict=True):
-            most_first = sorted(free, reverse=True)
-            ordered = ordered and [*next(together, ())] == most_first
+        for name in self.ranked:
+            ranked = [*next(together, ())]
+            most_first = sorted(ranked, reverse=True)  # which it is already, but for what is not ordered
+            ordered = ordered and ranked == most_first
             self.ranked[name][row] = most_first + none
         if ordered != self.ordered[row]:
             self.ordered[row] = ordered

@@ -1,7 +1,7 @@
 """What pods hold of one node's CPUs and zones, and what is left: the account out of which pods are given theirs."""
 
 from collections.abc import Collection, Hashable, Mapping
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from koordpolicy.algorithms.amplified import amplified_cpu
 from koordpolicy.algorithms.cpu_accumulator import CPUExclusive, HeldCPUs
@@ -18,13 +18,29 @@ K = TypeVar("K", bound=Hashable)
 class NodeAccount(Generic[K]):
     """Of one node. Pods are told apart by keys; whoever holds something twice holds what was said last."""
 
-    __slots__ = ("_exclusive", "_held", "_room", "node", "reserved_by", "rules")
+    __slots__ = (
+        "_exclusive",
+        "_held",
+        "_offers",
+        "_room",
+        "_usable",
+        "node",
+        "reserved",
+        "reserved_by",
+        "rules",
+    )
 
     def __init__(self, node: NodeCPUs, rules: NodeRules, reserved_by: Collection[str]) -> None:
         self.node, self.rules, self.reserved_by = node, rules, reserved_by
         self._held: dict[K, Allocation] = {}
         self._exclusive: dict[K, CPUExclusive] = {}
         self._room: NodeRoom | None = None
+        self.reserved: Final = frozenset().union(
+            *(cpus for who, cpus in node.reserved.items() if who in reserved_by)
+        )
+        """The CPUs that no pod is given."""
+        self._usable: Final = frozenset(node.layout.cpus) - self.reserved
+        self._offers: Final = {zone: self._offered(zone, amounts) for zone, amounts in node.zones.items()}
 
     @property
     def held(self) -> Mapping[K, Allocation]:
@@ -44,12 +60,6 @@ class NodeAccount(Generic[K]):
             self._room = None
 
     @property
-    def reserved(self) -> frozenset[int]:
-        """The CPUs that no pod is given."""
-        kept = (cpus for who, cpus in self.node.reserved.items() if who in self.reserved_by)
-        return frozenset().union(*kept)
-
-    @property
     def room(self) -> NodeRoom:
         """What is left."""
         if self._room is None:
@@ -57,13 +67,12 @@ class NodeAccount(Generic[K]):
         return self._room
 
     def _left(self) -> NodeRoom:
-        layout, rules, reserved = self.node.layout, self.rules, self.reserved
+        layout, rules, offers = self.node.layout, self.rules, self._offers
         references: dict[int, int] = {}
         for allocation in self._held.values():
             for cpu in allocation.cpus:
                 references[cpu] = references.get(cpu, 0) + 1
         taken = {cpu for cpu, count in references.items() if count >= rules.sharers}
-        offers = {zone: self._offered(zone, amounts, reserved) for zone, amounts in self.node.zones.items()}
         available = {zone: dict(amounts) for zone, amounts in offers.items()}
         uses = dict.fromkeys(offers, ZoneUse.IDLE)
         for allocation in self._held.values():
@@ -75,7 +84,7 @@ class NodeAccount(Generic[K]):
         return NodeRoom(
             layout,
             rules,
-            frozenset(layout.cpus) - taken - reserved,
+            self._usable - taken,
             self._exclusively(references),
             offers,
             available,
@@ -83,11 +92,11 @@ class NodeAccount(Generic[K]):
             len(references),
         )
 
-    def _offered(self, zone: int, amounts: Amounts, reserved: frozenset[int]) -> Amounts:
+    def _offered(self, zone: int, amounts: Amounts) -> Amounts:
         """What a zone offers: less its reserved CPUs, times the ratio."""
         if CPU not in amounts:
             return amounts
-        kept = MILLI * len(reserved & self.node.layout.zones.get(zone, frozenset()))
+        kept = MILLI * len(self.reserved & self.node.layout.zones.get(zone, frozenset()))
         return {**amounts, CPU: amplified_cpu(max(0, amounts[CPU] - kept), self.rules.ratio)}
 
     def _take(self, available: Mapping[int, dict[str, int]], allocation: Allocation) -> None:

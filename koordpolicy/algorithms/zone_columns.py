@@ -4,7 +4,7 @@
 a pod has to be split over zones, or cores are not alike. What it says is what `allocate` would.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -22,6 +22,7 @@ from koordpolicy.algorithms.cpu_binding import (
     NOT_MULTIPLE,
     NOT_WHOLE,
     POLICY_DIFFERS,
+    NodeRules,
     PodNeeds,
 )
 from koordpolicy.algorithms.fit_score import Strategy
@@ -29,6 +30,7 @@ from koordpolicy.algorithms.numa_merge import MOST_ZONES, Exclusive, NUMAPolicy,
 from koordpolicy.algorithms.zone_allocation import MILLI, NodeRoom, ZoneRules
 from koordpolicy.model.cpu_layout import CPULayout
 from koordpolicy.model.protocol import CPU
+from koordpolicy.model.reading import Amounts
 
 NO_ZONE_FITS: Final = "node(s) without a NUMA zone that has room for the pod"
 TOO_LITTLE: Final = "node(s) whose NUMA zones have too little together"
@@ -111,7 +113,7 @@ class RoomColumns:
         """How many times over CPU is sold."""
         self._forced = self._aligned = self._odd = self._amplified = 0
         """How many nodes bind all pods, admit affinities only, have cores that are not alike, sell CPU more than once."""
-        self._layouts: dict[int, CPULayout] = {}
+        self._known: dict[int, tuple[CPULayout, NodeRules, Mapping[int, Amounts]]] = {}
         self._available: dict[str, _Zones] = {}
         self._offers: dict[str, _Zones] = {}
         self._reported: dict[str, Mask] = {}
@@ -122,29 +124,39 @@ class RoomColumns:
     def put(self, row: int, room: NodeRoom) -> None:
         """A node has this room now. `row` is below the number of rows."""
         layout, free = room.layout, room.free
+        # What a node has changes less often than what of it is free.
+        known = self._known.get(row)
+        if known is None or known[0] is not layout or known[1] != room.rules or known[2] != room.offers:
+            self._known[row] = layout, room.rules, room.offers
+            self._put_what_is_there(row, room)
         sets = (free, layout.of_whole_cores(free), layout.one_of_each_core(free))
         numbers = room.zones
-        self._most = max(self._most, len(numbers))
         self._usable[:, row] = [len(cpus) for cpus in sets]
+        there = [layout.zones.get(zone, frozenset()) for zone in numbers]
+        self._in_zone[:, row, : len(numbers)] = [[len(cpus & zone) for zone in there] for cpus in sets]
+        self._shared[row, : len(numbers)] = [room.uses.get(zone) is ZoneUse.SHARED for zone in numbers]
+        self.sold[row] = amplified_cpu(MILLI * room.owned, room.rules.ratio)
+        for name, available in self._available.items():
+            if self._reported[name][row]:
+                available[row, : len(numbers)] = [room.available[zone].get(name, 0) for zone in numbers]
+
+    def _put_what_is_there(self, row: int, room: NodeRoom) -> None:
+        """What a node has and what holds there; nothing of it is free yet."""
+        layout, numbers = room.layout, room.zones
+        self._most = max(self._most, len(numbers))
         self._in_zone[:, row] = 0
         self._zones[row] = self._shared[row] = False
         self.numbers[row] = NO_ZONE
         for place, zone in enumerate(numbers):
-            there = layout.zones.get(zone, frozenset())
-            self._in_zone[:, row, place] = [len(cpus & there) for cpus in sets]
             self._zones[row, place] = True
             self.numbers[row, place] = min(zone, _MOST_NUMBER)
-            self._shared[row, place] = room.uses.get(zone) is ZoneUse.SHARED
-        self.sold[row] = amplified_cpu(MILLI * room.owned, room.rules.ratio)
         ratio = max(room.rules.ratio, 1.0)
         self._amplified += (ratio > 1) - bool(self.ratios[row] > 1)
         self.ratios[row] = ratio
-        if self._layouts.get(row) is not layout:
-            self._layouts[row] = layout
-            self._per_core[row] = layout.per_core
-            alike = all(len(cpus) == layout.per_core for cpus in layout.siblings.values())
-            self._odd += bool(self._alike[row]) - alike
-            self._alike[row] = alike
+        self._per_core[row] = layout.per_core
+        alike = all(len(cpus) == layout.per_core for cpus in layout.siblings.values())
+        self._odd += bool(self._alike[row]) - alike
+        self._alike[row] = alike
         bind, numa = _BINDS.index(room.rules.bind), _POLICIES.index(room.rules.numa)
         self._forced += (bind > 0) - bool(self._bind[row])
         self._aligned += (numa > 0) - bool(self._numa[row])
@@ -159,9 +171,7 @@ class RoomColumns:
             available, offers = self._available[name], self._offers[name]
             self._reported[name][row] = True
             available[row] = offers[row] = 0
-            for place, zone in enumerate(numbers):
-                available[row, place] = room.available[zone].get(name, 0)
-                offers[row, place] = room.offers[zone].get(name, 0)
+            offers[row, : len(numbers)] = [room.offers[zone].get(name, 0) for zone in numbers]
 
     @property
     def any_rules(self) -> bool:

@@ -2,10 +2,12 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koordpolicy.algorithms.device_columns import DeviceColumns
 from koordpolicy.algorithms.device_need import DeviceNeed, DeviceRequestError, DeviceWords, device_need
 from koordpolicy.algorithms.device_partition import Partition, best_partitions
 from koordpolicy.algorithms.device_pick import Card, Scope, Unpicked, pick, pick_by_topology
@@ -137,11 +139,11 @@ def test_nodes_that_lack_devices_are_those_on_which_too_few_are_free_enough(
         by_rows = columns.filled(each, {"ratio": 1, "memory": 2}, strategy, rows)
         anew = DeviceColumns.of(len(nodes), 4, most)
         for row, listed in enumerate(columns.listed.values()):
-            free = [
+            left = [
                 {name: int(columns.free[name][row, at]) for name in total}
                 for at, (total, _) in enumerate(listed)
             ]
-            anew.put(row, [Card(at, one[0], free[at]) for at, one in enumerate(listed)], "")
+            anew.put(row, [Card(at, one[0], left[at]) for at, one in enumerate(listed)], "")
         assert columns.filled(each, {"ratio": 1, "memory": 2}, strategy).tolist() == (
             anew.filled(each, {"ratio": 1, "memory": 2}, strategy).tolist()
         )

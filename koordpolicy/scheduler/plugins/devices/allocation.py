@@ -239,11 +239,13 @@ class _Choice:
         if self._sort.by_template(need) and not self._templates(need):
             raise Unpicked(NO_TEMPLATE, resolvable=False)
         if not need.shared and self._sort.left:
-            try:
-                return self._partition(need)
-            except Unpicked:
-                if honors(self._devices, self._wishes):
-                    raise
+            table, honored = self._table(), honors(self._devices, self._wishes)
+            if table or honored:  # most nodes have none
+                try:
+                    return self._partition(need, table)
+                except Unpicked:
+                    if honored:
+                        raise
         scope = SCOPES.get(self._hint.scope, Scope.DEVICE)
         if self._sort.by_topology:
             try:
@@ -259,9 +261,9 @@ class _Choice:
         model = f"{labels.get(GPU_VENDOR, '')}-{labels.get(GPU_MODEL, '')}"
         return [name for name, has in self._sort.templates.get(model, {}).items() if has == need.each]
 
-    def _partition(self, need: DeviceNeed) -> Sequence[int]:
+    def _partition(self, need: DeviceNeed, table: Partitions) -> Sequence[int]:
         return best_partitions(
-            self._table(),
+            table,
             need.count,
             [*self._elsewhere, *(card.minor for card in self._cards if card.used)],
             [card.minor for card in self._able if card.total],
