@@ -1,7 +1,7 @@
 """Pods as the scheduler sees them: the object, its facts, what it takes from a node."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar, overload
 
 from koordpolicy.algorithms.classify import Catalogue
@@ -35,6 +35,7 @@ from koordpolicy.model.protocol import (
     SCHEDULER_NAME,
 )
 from koordpolicy.model.reading import Amounts, ObjectError
+from koordpolicy.model.scheduling_hint import hinted_nodes
 
 T = TypeVar("T")
 
@@ -93,8 +94,10 @@ class PodView:
 
     @_Once
     def placement(self) -> Placement:
-        """Selector, affinity, tolerations and gates."""
-        return read_placement(self.pod.raw) if self.pod.raw else ANYWHERE
+        """Selector, affinity, tolerations and gates, and the nodes that its hint leaves."""
+        placement = read_placement(self.pod.raw) if self.pod.raw else ANYWHERE
+        among = hinted_nodes(self.pod.annotations)
+        return replace(placement, among=among) if among else placement
 
     @_Once
     def neighbours(self) -> Neighbours:

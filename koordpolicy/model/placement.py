@@ -81,6 +81,8 @@ class Placement:
     preferred: tuple[PreferredTerm, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     gates: tuple[str, ...] = ()
+    among: frozenset[str] = frozenset()
+    """The only nodes that somebody else leaves it to choose from, by its scheduling hint; none for all."""
 
     @property
     def label_keys(self) -> frozenset[str]:

@@ -23,7 +23,9 @@ from koordpolicy.model.protocol import (
     RESOURCE_SPEC,
     SCHEDULING_HINT,
 )
+from koordpolicy.model.scheduling_hint import not_followed
 
+_HINT: Final = "its hint"
 _GANG: Final = "a place together with its gang"
 _LABELS: Final = (
     (POD_GROUP, _GANG),
@@ -33,8 +35,8 @@ _ANNOTATIONS: Final = (
     (GANG_NAME, _GANG),
     (NUMA_TOPOLOGY_SPEC, "its NUMA topology"),
     (RESOURCE_SPEC, "its way of binding CPUs"),
-    (SCHEDULING_HINT, "its hint"),
-    (DEPRECATED_SCHEDULING_HINT, "its hint"),
+    (SCHEDULING_HINT, _HINT),
+    (DEPRECATED_SCHEDULING_HINT, _HINT),
 )
 _OF_CPUS: Final = frozenset({NUMA_TOPOLOGY_SPEC, RESOURCE_SPEC})
 _KEYS: Final = frozenset(key for key, _ in (*_LABELS, *_ANNOTATIONS)) | {QOS_CLASS}
@@ -65,6 +67,8 @@ def _each(pod: Pod, graph: RuleGraph, *, gangs: bool, devices: bool, cpus: bool)
             if pod.labels.get(key) and not (gangs and what is _GANG):
                 yield f"{what} (label {key})"
         for key, what in _ANNOTATIONS:
+            if what is _HINT and not not_followed(pod.annotations):
+                continue
             if pod.annotations.get(key) and not (gangs and what is _GANG) and not (cpus and key in _OF_CPUS):
                 yield f"{what} (annotation {key})"
     asked = frozenset().union(*[one.requests for one in (*pod.containers, *pod.init_containers)])

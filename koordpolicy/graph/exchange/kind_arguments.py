@@ -41,15 +41,20 @@ _POLICIES: Final = among("once-satisfied", "only-waiting", "waiting-and-running"
 
 @dataclass(frozen=True, slots=True)
 class KindArgument:
-    """How an argument is said: by a parameter, or (with a dot) a field of the kind; or why it need not be, which is no loss."""
+    """How an argument is said: by a parameter, or (with a dot) a field of the kind; or why it need not be, which is no loss.
+
+    `names` are the documents of the kind that say it, where there are several; none for a kind that there is once.
+    """
 
     decision: str = ""
     carriage: Carriage = FLAG
     needless: str = ""
+    names: tuple[str, ...] = ()
 
 
 _ALWAYS: Final = KindArgument(needless="pods are woken by what can help them alone, always")
 _WATCHED: Final = KindArgument(needless="quotas are kept from event to event, and no copy of them grows old")
+_NOT: Final = Carriage(lambda value: not FLAG.write(value), lambda value: not value)
 _METRICS: Final = KindArgument(needless="metrics of Reservations are made anew with all others")
 
 KIND_ARGUMENTS: Final[Mapping[tuple[str, str], KindArgument]] = {
@@ -61,6 +66,9 @@ KIND_ARGUMENTS: Final[Mapping[tuple[str, str], KindArgument]] = {
     ("Coscheduling", "skipCheckScheduleCycle"): KindArgument(needless="it has no effect any more"),
     ("NodeNUMAResource", "defaultCPUBindPolicy"): KindArgument("defaultBinding", _BINDINGS),
     ("NodeNUMAResource", "numaScoringStrategy"): KindArgument("zoneStrategy", _ZONE_STRATEGY),
+    ("DeviceShare", "disableDeviceNUMATopologyAlignment"): KindArgument(
+        "scheduling.zoned", _NOT, names=("gpu", "rdma", "fpga")
+    ),
     ("Reservation", "controllerWorkers"): KindArgument("controllerWorkers", COUNT),
     ("Reservation", "disableGarbageCollection"): KindArgument("disableGarbageCollection"),
     ("Reservation", "enablePreemption"): KindArgument("enablePreemption"),
@@ -86,8 +94,8 @@ KIND_ARGUMENTS: Final[Mapping[tuple[str, str], KindArgument]] = {
     ("ElasticQuota", "quotaSnapshotUpdateInterval"): _WATCHED,
 }
 """The arguments that are said so, by plugin and name."""
-TAKEN_KINDS: Final = frozenset(plugin for plugin, _ in KIND_ARGUMENTS)
-"""The plugins of which they are imported."""
+FIELDS_ALONE: Final = frozenset({"DeviceShare"})
+"""The plugins whose other arguments have fields, too, which are not written by themselves."""
 
 
 @dataclass(slots=True)
@@ -95,11 +103,12 @@ class KindDocuments:
     """The documents that say them, while they are being written; `source` is what they are imported from."""
 
     source: str
-    _specs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _specs: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    """By kind, and name where a kind has several."""
     _said: dict[tuple[str, str], tuple[str, Any]] = field(default_factory=dict)
 
-    def take(self, plugin: str, name: str, value: Any, profile: str) -> str:
-        """Say the argument of a plugin in a profile; the decision that it became.
+    def take(self, plugin: str, name: str, value: Any, profile: str) -> list[str]:
+        """Say the argument of a plugin in a profile; the decisions that it became.
 
         Raises NotCarriedError where policies cannot say it, or say otherwise for another profile.
         """
@@ -114,12 +123,13 @@ class KindDocuments:
                 f"profile `{before[0]}` says otherwise, and {kind} says it once for all profiles; a scheduler "
                 "of its own, by a bundle of its own, can have both"
             )
-        place = self._specs.setdefault(kind, {})
         *groups, last = decision.split(".")
-        for group in groups:
-            place = place.setdefault(group, {})
-        place[last] = {"value": written} if groups == ["parameters"] else written
-        return f"{kind}.{decision}"
+        for document in row.names or ("",):
+            place = self._specs.setdefault((kind, document), {})
+            for group in groups:
+                place = place.setdefault(group, {})
+            place[last] = {"value": written} if groups == ["parameters"] else written
+        return [f"{kind}/{one}.{decision}" for one in row.names] or [f"{kind}.{decision}"]
 
     def documents(self) -> list[dict[str, Any]]:
         """Those that say something."""
@@ -127,8 +137,8 @@ class KindDocuments:
             {
                 "apiVersion": API_VERSION,
                 "kind": kind,
-                "metadata": {"name": "imported", "annotations": {SOURCE: self.source}},
+                "metadata": {"name": name or "imported", "annotations": {SOURCE: self.source}},
                 "spec": spec,
             }
-            for kind, spec in self._specs.items()
+            for (kind, name), spec in self._specs.items()
         ]

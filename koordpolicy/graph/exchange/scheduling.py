@@ -21,9 +21,9 @@ from koordpolicy.graph.exchange.arguments import (
 from koordpolicy.graph.exchange.carriage import NotCarriedError
 from koordpolicy.graph.exchange.documents import API_VERSION, SOURCE, Imported, Taken
 from koordpolicy.graph.exchange.kind_arguments import (
+    FIELDS_ALONE,
     KIND_ARGUMENTS,
     KIND_OF,
-    TAKEN_KINDS,
     KindDocuments,
 )
 from koordpolicy.graph.graph import Item, RuleGraph
@@ -236,7 +236,7 @@ def _parameters(draft: _Draft) -> None:
                 draft.left(place, "the plugin is not at work in the profile")
             elif plugin in NOT_YET:
                 draft.left(place, "koordpolicy's scheduler does not do that yet")
-            elif plugin in KIND_OF and plugin not in TAKEN_KINDS:
+            elif plugin in FIELDS_ALONE and (plugin, ".".join(path)) not in KIND_ARGUMENTS:
                 draft.left(place, f"the kind {KIND_OF[plugin]} has a field for what it says of that")
             elif plugin in KIND_OF:
                 _said_by_kind(draft, plugin, path, place)
@@ -258,11 +258,11 @@ def _said_by_kind(draft: _Draft, plugin: str, path: tuple[str, ...], place: str)
         draft.table.append(Taken(f"{draft.source}.{place}", reason=known.needless, keeps=True))
         return
     try:
-        decision = draft.kinds.take(plugin, name, value, draft.profile.name)
+        decisions = draft.kinds.take(plugin, name, value, draft.profile.name)
     except NotCarriedError as error:
         draft.left(place, str(error))
     else:
-        draft.table.append(Taken(f"{draft.source}.{place}", decision))
+        draft.table += [Taken(f"{draft.source}.{place}", decision) for decision in decisions]
 
 
 def _parameter(draft: _Draft, row: Argument) -> None:

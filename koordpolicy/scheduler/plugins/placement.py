@@ -54,9 +54,18 @@ def taint_toleration(pod: PodView, nodes: NodeView, _parameters: Parameters) -> 
 def required_affinity(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:
     """Nodes that have not what the pod's selector and affinity require."""
     placement = pod.placement
-    if not placement.node_selector and placement.required is None:
+    if not placement.node_selector and placement.required is None and not placement.among:
         return refuses_none((node_affinity.MISMATCH,), nodes.count)
-    return one_reason(~node_affinity.matches_all(placement, nodes), node_affinity.MISMATCH)
+    elsewhere = ~node_affinity.matches_all(placement, nodes)
+    if not placement.among:
+        return one_reason(elsewhere, node_affinity.MISMATCH)
+    named = np.isin(nodes.names(), [nodes.code(name) for name in placement.among])
+    return Verdicts(
+        (node_affinity.MISMATCH, NOT_HINTED), np.vstack((elsewhere, ~named & ~elsewhere)), elsewhere | ~named
+    )
+
+
+NOT_HINTED: Final = "node(s) are not named by the pod's scheduling hint"
 
 
 def avoided_taints(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Scores:

@@ -83,3 +83,16 @@ def test_a_hint_that_cannot_be_read_is_a_reason(hint: str) -> None:
     decision = world.place("a", wanted)
     assert not decision.placed
     assert "scheduling-hint" in json.dumps([decision.problem, *reasons(decision)], default=str)
+
+
+def test_a_hint_leaves_the_nodes_that_it_names() -> None:
+    world = Pool()
+    elsewhere = own(2)
+    elsewhere["annotations"][SCHEDULING_HINT] = json.dumps({"nodeNames": ["other"]})
+    decision = world.place("a", elsewhere)
+    assert [(one.reason, one.resolvable) for one in decision.refusals] == [
+        ("node(s) are not named by the pod's scheduling hint", False)
+    ]
+    here = own(2)
+    here["annotations"][SCHEDULING_HINT] = json.dumps({"nodeNames": ["other", "n0"]})
+    assert world.place("b", here).node == "n0"
