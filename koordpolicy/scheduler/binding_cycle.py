@@ -386,15 +386,18 @@ class BindingCycles:
 
     def _place(self, account: Account) -> None:
         """Count a pod on its node before the cluster does."""
-        view, cache = account.view, self._framework.cache
-        key = view.pod.key
-        if account.claims and cache.state.cpus.dealt:
-            claim = cache.state.cpus.claim_of(key)
-            if claim is not None and claim.allocation.cpus:
-                # Its annotation, by which others know, is yet to be written.
-                view = owning(view, MILLI * len(claim.allocation.cpus))
+        cache, key = self._framework.cache, account.view.pod.key
+        view = self.counted(account.view) if account.claims else account.view
         cache.place(view, account.node, self._site.clock())
         self._ledger.claim(account, Claim("", key, self._displace, logged=True))
+
+    def counted(self, view: PodView) -> PodView:
+        """A pod as it counts on its node before its annotation says which CPUs it has."""
+        cpus = self._framework.cache.state.cpus
+        claim = cpus.claim_of(view.pod.key) if cpus.dealt else None
+        if claim is None or not claim.allocation.cpus:
+            return view
+        return owning(view, MILLI * len(claim.allocation.cpus))
 
     def _displace(self, key: PodKey) -> None:
         self._framework.cache.displace(key)

@@ -226,8 +226,9 @@ class Scheduler:
         for view, node_name, since in before.pods():
             with passed_over("pod", *view.pod.key):
                 now = self.framework.view(view.pod)
-                self._came(now, node_name if self.ledger.assumed(now.pod.key) is None else "")
-                self.cache.place(now, node_name, since)
+                assumed = self.ledger.assumed(now.pod.key) is not None
+                self._came(now, "" if assumed else node_name)
+                self.cache.place(self._binding.counted(now) if assumed else now, node_name, since)
                 self._binding.renewed(now, node_name)
         for view, node_name in promised:
             with passed_over("pod", *view.pod.key):

@@ -272,6 +272,9 @@ def test_cpus_of_pods_on_their_way_cost_what_they_are_sold_for() -> None:
 
     assert world.place("own", own(6)).placed
     assert owned() == 6000, "though the cluster does not show it yet"
+    world.scheduler.keep_facts(frozenset({"capacity.pods"}))  # as a revision does that reads it
+    cache = world.scheduler.cache
+    assert owned() == 6000, "though all pods are counted anew"
     claim = world.accounts.claim_of(("default", "own"))
     there = {**own(6), "node": "n0", "phase": "Running"}
     there["annotations"] = dict(said_on_pod(claim))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from hypothesis import given, settings
@@ -370,6 +371,25 @@ def test_what_a_pod_got_is_written_and_read_again_after_a_restart() -> None:
     assert {one[2]["subresource"] for one in port.patches} == {"status"}
 
 
+def _restarted(before: Pool, after: Pool, names: Iterable[str]) -> Pool:
+    """A scheduler that finds the pods bound, with what was written on them."""
+    for name in names:
+        claim = before.cards.claim_of(("default", name))
+        if claim is not None:
+            annotations = {DEVICE_ALLOCATED: shares_text(claim.shares)}
+            after.scheduler.set_pod(
+                pod(name, {**asks("1"), "annotations": annotations, "node": claim.node, "phase": "Running"})
+            )
+    return after
+
+
+def _with_functions() -> Pool:
+    """A node with two cards of two virtual functions each."""
+    pool = Pool(2)
+    _virtual(pool, {"labels": {"net": "a"}})
+    return pool
+
+
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["place", "place", "place", "gone", "failed", "tried"]),
@@ -406,6 +426,7 @@ def test_no_share_is_promised_twice_over_any_history(steps: list[tuple[str, int,
         total = sum(number for key, number in taken.items() if key[3] == RATIO)
         held = [one for one in there if pool.minors(one)]
         assert total == sum(int(there[one]) for one in held)
+    assert _restarted(pool, Pool(2, 3), there).given() == pool.given()
 
 
 @settings(max_examples=25)
@@ -413,8 +434,7 @@ def test_no_share_is_promised_twice_over_any_history(steps: list[tuple[str, int,
     st.lists(st.tuples(st.sampled_from(["place", "place", "gone", "tried"]), st.integers(0, 7)), max_size=20)
 )
 def test_no_virtual_function_is_promised_twice_over_any_history(steps: list[tuple[str, int]]) -> None:
-    pool = Pool(2)
-    _virtual(pool, {"labels": {"net": "a"}})  # two cards with two functions each
+    pool = _with_functions()
     wants = {DEVICE_ALLOCATE_HINT: {"rdma": {"vfSelector": {"matchLabels": {"net": "a"}}}}}
     there: set[str] = set()
     for step, which in steps:
@@ -435,6 +455,18 @@ def test_no_virtual_function_is_promised_twice_over_any_history(steps: list[tupl
         claims = pool.cards.owners("n0").values()
         held = [one.bus for claim in claims for share in claim.shares["rdma"] for one in share.functions]
         assert len(set(held)) == len(held) == min(4, len(there))
+    after = _restarted(pool, _with_functions(), there)
+    assert after.given() == pool.given()
+    assert all(
+        after.cards.function_taken("n0", "rdma", share.minor, one.bus)
+        for claim in pool.cards.owners("n0").values()
+        for share in claim.shares["rdma"]
+        for one in share.functions
+    )
+    for name in there:
+        if pool.cards.claim_of(("default", name)) is not None:
+            after.scheduler.remove_pod(("default", name))
+    assert after.given() == {}
 
 
 def test_a_text_of_shares_reads_back() -> None:
