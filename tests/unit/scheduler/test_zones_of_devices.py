@@ -11,7 +11,9 @@ from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.devices import read_devices
 from koordpolicy.model.protocol import DEVICE_ALLOCATE_HINT
+from koordpolicy.scheduler.plugins.devices import DEVICE_SHARE
 from koordpolicy.scheduler.plugins.devices.hints import hints_of_devices
+from koordpolicy.scheduler.plugins.numa import NODE_NUMA_RESOURCE
 from koordpolicy.scheduler.plugins.numa.filters import cpus_free, needs_of
 from koordpolicy.scheduler.plugins.parameters import Parameters
 from tests.unit.scheduler.test_cpus import GRAPH, SINGLE, TIES, Machines, own, reasons
@@ -148,3 +150,8 @@ def test_columns_say_what_the_choice_of_zones_comes_to(asked: list[tuple[int, st
             assert claim is not None
             zones = {cpu // 8 for cpu in claim.allocation.cpus} | {card // 4 for card in cards}
             assert len(zones | claim.allocation.zones.keys()) == 1
+
+
+def test_zones_are_found_before_devices_are_taken_from_them() -> None:
+    steps = [step.plugin for step in Pool().scheduler.profile.filters]
+    assert steps.index(NODE_NUMA_RESOURCE) < steps.index(DEVICE_SHARE)
