@@ -1,12 +1,14 @@
 """A node whose runtime, proxy and agent are real, and whose kubelet is the test."""
 
 import json
+import re
 import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from koordpolicy.cri.calls import CallFailed
@@ -31,6 +33,15 @@ WANTED = {
     "oom_score_adj": "777",
 }
 """What the pack makes of these resources, and of the annotation."""
+OWNED = "1"
+BEST_EFFORT = {"cpu_shares": 2, "cpu_period": 100_000, "oom_score_adj": 1000}
+GUARANTEED = {"cpu_shares": 1024, "cpu_period": 100_000, "cpu_quota": 100_000, "memory_limit_in_bytes": 64 << 20, "oom_score_adj": 500}  # fmt: skip
+"""What kubelets ask for: of batch resources they know nothing, of CPUs that are a pod's own as little."""
+WANTED_OF_OWNER = {"cpu.cfs_quota_us": "-1", "cpuset.cpus": OWNED, "cpu.shares": "1024"}
+CGROUPS = Path("/sys/fs/cgroup")
+_COUNTED = re.compile(
+    r"usage|stat|procs|threads|tasks|events|pressure|failcnt|recursive|serviced|merged|queued|_time|wait|sectors|peak|current|numa"
+)
 STRICT = {
     "apiVersion": "koordpolicy.io/v1alpha1",
     "kind": "RuntimeHooks",
@@ -57,10 +68,10 @@ class Site:
         return self.folder / "proxy.sock"
 
     @contextmanager
-    def agent(self) -> Iterator[Running]:
-        """An agent that answers: as a hook server, or as a plugin where the runtime has NRI."""
+    def agent(self, *, as_plugin: bool = True) -> Iterator[Running]:
+        """An agent that answers: as a plugin where the runtime has NRI, if it is to be one, else as a hook server."""
         flags = ["--policies", str(self.policies)]
-        nri = self.runtime.nri_socket
+        nri = self.runtime.nri_socket if as_plugin else None
         if nri is not None:
             flags += ["--nri-socket", str(nri)]
         else:
@@ -96,20 +107,30 @@ class Site:
             kubelet.close()
         return True
 
+    def owning_pod(self, name: str) -> dict[str, Any]:
+        """A guaranteed pod that the scheduler has given a CPU of its own."""
+        amounts = {"cpu": "1", "memory": "64Mi"}
+        allocated = {"scheduling.koordinator.sh/resource-status": json.dumps({"cpuset": OWNED})}
+        return self._made(name, "LSR", allocated, {"requests": amounts, "limits": amounts})
+
     def pod(self, name: str) -> dict[str, Any]:
         """A best-effort pod that the API server has bound to the node, its group as a kubelet makes it."""
+        score = {"koordinator.sh/oom-score-adj": "777"}
+        return self._made(name, "BE", score, {"requests": BATCH, "limits": BATCH})
+
+    def _made(
+        self, name: str, qos: str, annotations: Mapping[str, str], resources: Mapping[str, Any]
+    ) -> dict[str, Any]:
         body = {
             "metadata": {
                 "name": name,
-                "labels": {"koordinator.sh/qosClass": "BE"},
-                "annotations": {"koordinator.sh/oom-score-adj": "777"},
+                "labels": {"koordinator.sh/qosClass": qos},
+                "annotations": dict(annotations),
             },
             "spec": {
                 "nodeName": "node-1",
                 "terminationGracePeriodSeconds": 0,
-                "containers": [
-                    {"name": "main", "image": "x", "resources": {"requests": BATCH, "limits": BATCH}}
-                ],
+                "containers": [{"name": "main", "image": "x", "resources": dict(resources)}],
             },
         }
         pod: dict[str, Any] = self.node.post("/api/v1/namespaces/default/pods", body)
@@ -118,13 +139,15 @@ class Site:
         return pod
 
     def parent(self, pod: Mapping[str, Any]) -> str:
-        return f"{self.node.parent}/kubepods/besteffort/pod{pod['metadata']['uid']}"
+        below = "besteffort/" if _is_best_effort(pod) else ""
+        return f"{self.node.parent}/kubepods/{below}pod{pod['metadata']['uid']}"
 
     def start(self, kubelet: Kubelet, pod: Mapping[str, Any], attempt: int = 0) -> tuple[str, str]:
-        """What a kubelet does for a best-effort pod: its sandbox and its container, by ID."""
+        """What a kubelet does for a pod: its sandbox and its container, by ID."""
         parent = f"/{self.parent(pod)}"
         sandbox = kubelet.run_pod(pod, parent, attempt)
-        container = kubelet.create(sandbox, pod, parent, cpu_shares=2, cpu_period=100_000, oom_score_adj=1000)
+        numbers = BEST_EFFORT if _is_best_effort(pod) else GUARANTEED
+        container = kubelet.create(sandbox, pod, parent, "main", **numbers)
         kubelet.start(container)
         return sandbox, container
 
@@ -147,6 +170,16 @@ class Site:
             .strip(),
         }
 
+    def settings(self, pod: Mapping[str, Any], container: str) -> dict[str, str]:
+        """Whatever the kernel says of a container, in all hierarchies, but for what it counts itself."""
+        found = {"oom_score_adj": self.files(pod, container)["oom_score_adj"]}
+        for controller in sorted(one for one in CGROUPS.iterdir() if not one.is_symlink()):
+            for file in sorted((controller / self.parent(pod) / container).glob("*")):
+                if file.is_file() and not _COUNTED.search(file.name):
+                    with suppress(OSError):  # some can only be written
+                        found[f"{controller.name}/{file.name}"] = file.read_text()
+        return found
+
     def has_quota(self, pod: Mapping[str, Any], container: str, quota: str) -> bool:
         return self.files(pod, container)["cpu.cfs_quota_us"] == quota
 
@@ -167,8 +200,14 @@ class Site:
         return {}
 
 
-def differs(found: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    return {name: (found[name], value) for name, value in WANTED.items() if found[name] != value}
+def differs(
+    found: Mapping[str, str], wanted: Mapping[str, str] = MappingProxyType(WANTED)
+) -> dict[str, tuple[str, str]]:
+    return {name: (found[name], value) for name, value in wanted.items() if found[name] != value}
+
+
+def _is_best_effort(pod: Mapping[str, Any]) -> bool:
+    return bool(pod["metadata"]["labels"]["koordinator.sh/qosClass"] == "BE")
 
 
 @contextmanager

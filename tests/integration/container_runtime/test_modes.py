@@ -18,8 +18,15 @@ import pytest
 from koordpolicy.cri.calls import CallFailed
 from tests.conftest import REPOSITORY
 from tests.integration.agent.test_agent_process import Node, until
-from tests.integration.container_runtime.cri import containerd, environment_of
-from tests.integration.container_runtime.site import STRICT, Site, differs, kubelet_at
+from tests.integration.container_runtime.cri import Kubelet, containerd, environment_of
+from tests.integration.container_runtime.site import (
+    STRICT,
+    WANTED,
+    WANTED_OF_OWNER,
+    Site,
+    differs,
+    kubelet_at,
+)
 from tests.integration.container_runtime.storm import AT_ONCE, Storm
 from tests.parts.apiserver import ApiServer
 from tests.parts.fixtures import need
@@ -210,3 +217,36 @@ def test_with_nri_kernel_files_are_the_same(nri_site: Site) -> None:
         sandbox, container = nri_site.start(kubelet, pod)
         assert differs(nri_site.files(pod, container))
         kubelet.remove(sandbox)
+
+
+def test_proxy_nri_and_the_agent_alone_bring_about_the_same_file_by_file(nri_site: Site) -> None:
+    """On one runtime. By proxy and NRI as containers start: nobody tells the agent's rounds of them before they are looked at."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+
+    def look(way: str, agent: Running, kubelet: Kubelet, *, told: bool = False) -> None:
+        for name, make, wanted in (
+            ("best-effort", nri_site.pod, WANTED),
+            ("owner", nri_site.owning_pod, WANTED_OF_OWNER),
+        ):
+            pod = make(f"{way}-{name}")
+            sandbox, container = nri_site.start(kubelet, pod)
+            if told:
+                assert differs(nri_site.files(pod, container), wanted)
+                nri_site.tell(pod, container)
+                until(lambda: not differs(nri_site.files(pod, container), wanted), agent)  # noqa: B023  # asked at once
+            assert differs(nri_site.files(pod, container), wanted) == {}, agent.tail()
+            found[name, way] = nri_site.settings(pod, container)
+            kubelet.remove(sandbox)
+
+    with kubelet_at(nri_site.runtime.socket) as bare, ExitStack() as stack:
+        with nri_site.agent() as agent:
+            look("nri", agent, bare)
+        agent = stack.enter_context(nri_site.agent(as_plugin=False))
+        look("rounds", agent, bare, told=True)
+        stack.callback(nri_site.start_proxy().stop)
+        look("proxy", agent, stack.enter_context(kubelet_at(nri_site.proxy_socket)))
+    for name in ("best-effort", "owner"):
+        by_nri, by_rounds, by_proxy = (found[name, way] for way in ("nri", "rounds", "proxy"))
+        assert len(by_nri) > 20
+        assert by_proxy == by_nri
+        assert by_rounds == by_nri
