@@ -112,6 +112,18 @@ POD = Record(
             _ON_NODES,
         ),
         Fact(
+            "deviceNumbers",
+            map_of(STRING, list_of(INT)),
+            "Numbers (`minor`) of the devices that the scheduler has given the pod, by their type, such as `gpu`.",
+            _ON_NODES,
+        ),
+        Fact(
+            "deviceIDs",
+            map_of(STRING, list_of(STRING)),
+            "IDs of these devices, in the same order; empty for one without.",
+            _ON_NODES,
+        ),
+        Fact(
             "kubernetesQoS",
             STRING,
             "Kubernetes QoS class: `Guaranteed`, `Burstable` or `BestEffort`.",

@@ -6,6 +6,7 @@ from typing import Final
 
 from koordpolicy.model.eviction import eviction_priority, eviction_reasons, priority_label
 from koordpolicy.model.facts.record import BASIC, REQUESTABLE, Record, Times, paths, put_all, put_present
+from koordpolicy.model.given_devices import given_devices
 from koordpolicy.model.numa import cpu_zones
 from koordpolicy.model.oom import oom_scores
 from koordpolicy.model.pod import Container, Pod, allocated_zones, owned_cpus
@@ -72,7 +73,10 @@ def pod_facts(pod: Pod, demand: PodDemand, times: Times) -> Record:
 
 def placed_pod_facts(pod: Pod) -> Record:
     """What is asked of pods on their node alone: their say in evictions, and whether they have CPUs of their own."""
+    numbers, ids = given_devices(pod.annotations)
     record: Record = {
+        "deviceNumbers": numbers,
+        "deviceIDs": ids,
         "evictionPriority": eviction_priority(pod.annotations),
         "ownsCPUs": _owns_cpus(pod),
         "cpuZones": _cpu_zones(pod),
@@ -119,6 +123,8 @@ def unknown_pod_facts(namespace: str, name: str, qos: str, band: str, usage: Amo
         "ownsCPUs": False,
         "cpuZones": [],
         "oomScores": {},
+        "deviceNumbers": {},
+        "deviceIDs": {},
         **pod_usage_facts(usage, band),
     }
     put_all(record, _REQUEST, NOTHING)

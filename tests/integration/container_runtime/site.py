@@ -108,9 +108,12 @@ class Site:
         return True
 
     def owning_pod(self, name: str) -> dict[str, Any]:
-        """A guaranteed pod that the scheduler has given a CPU of its own."""
+        """A guaranteed pod that the scheduler has given a CPU of its own, and two cards."""
         amounts = {"cpu": "1", "memory": "64Mi"}
-        allocated = {"scheduling.koordinator.sh/resource-status": json.dumps({"cpuset": OWNED})}
+        allocated = {
+            "scheduling.koordinator.sh/resource-status": json.dumps({"cpuset": OWNED}),
+            "scheduling.koordinator.sh/device-allocated": json.dumps({"gpu": [{"minor": 0}, {"minor": 2}]}),
+        }
         return self._made(name, "LSR", allocated, {"requests": amounts, "limits": amounts})
 
     def pod(self, name: str) -> dict[str, Any]:

@@ -235,6 +235,8 @@ def test_proxy_nri_and_the_agent_alone_bring_about_the_same_file_by_file(nri_sit
                 nri_site.tell(pod, container)
                 until(lambda: not differs(nri_site.files(pod, container), wanted), agent)  # noqa: B023  # asked at once
             assert differs(nri_site.files(pod, container), wanted) == {}, agent.tail()
+            if name == "owner" and not told:
+                until(partial(knows, nri_site.pid(pod, container), "NVIDIA_VISIBLE_DEVICES=0,2"), agent)
             found[name, way] = nri_site.settings(pod, container)
             kubelet.remove(sandbox)
 

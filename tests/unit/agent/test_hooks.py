@@ -35,7 +35,7 @@ from koordpolicy.cri.ttrpc import TtrpcChannel
 from koordpolicy.cri.wire import Message
 from koordpolicy.model import protocol as wire
 from koordpolicy.model.pod import Container, Pod
-from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY, QOS_CLASS, RESOURCE_STATUS
+from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY, DEVICE_ALLOCATED, QOS_CLASS, RESOURCE_STATUS
 from tests.unit.agent.nodes import NOW, record, sight
 from tests.vectors.policies import document, graph
 
@@ -132,6 +132,17 @@ def test_a_hook_that_cannot_be_decided_is_passed_over_or_stops_the_container(pol
     assert found.environment == {"B": "1"}
     (note,) = found.notes
     assert note.startswith("ContainerHook/failing")
+
+
+def test_containers_learn_the_cards_of_their_pod() -> None:
+    shares = [{"minor": 2, "id": "GPU-b"}, {"minor": 0}]
+    given = replace(POD, annotations={DEVICE_ALLOCATED: json.dumps({"gpu": shares, "rdma": [{"minor": 7}]})})
+    named = hook("ids", container={"environment": {"cel": "{'IDS': string(pod.deviceIDs['gpu'].join('|'))}"}})
+    for name in ("main", "first"):
+        found = container_changes(scene(named), given, name, Stage.CREATE)
+        assert found.environment == {"NVIDIA_VISIBLE_DEVICES": "2,0", "IDS": "GPU-b|"}
+    unreadable = replace(POD, annotations={DEVICE_ALLOCATED: '{"gpu": [{"minor": "x"}]}'})
+    assert container_changes(scene(), unreadable, "main", Stage.CREATE).environment == {}
 
 
 # --- messages -----------------------------------------------------------------------------------------
