@@ -364,9 +364,13 @@ _TOPOLOGY: Any = {
 
 _ASKED_ALONG = frozenset(
     f"MetricCollection.pods.{field}" for field in ("every", "timeout", "noticeWithin", "staleAfter")
-) | {"CPUEviction.bestEffort.enabled", "Prediction.checkpoint.interval"}
-"""What agents in simulations ask with the rest, and have no use for: nobody tells them of pods late, one sample is few, and
-nothing outlives them.
+) | {
+    "CPUEviction.bestEffort.enabled",
+    "Prediction.checkpoint.interval",
+    "ContainerHook.container.environment",
+}
+"""What agents in simulations ask with the rest, and have no use for: nobody tells them of pods late, one sample is few,
+nothing outlives them, and no runtime asks what containers are created with.
 """
 
 

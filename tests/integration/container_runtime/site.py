@@ -76,15 +76,18 @@ class Site:
             flags += ["--nri-socket", str(nri)]
         else:
             flags += ["--hook-socket", str(self.folder / "agent.sock"), "--hook-dir", str(self.hooks)]
+        before = self.registrations()
         with self.node.agent(*flags) as running:
-            until(self.registered if nri else self.answers, running)
+            until((lambda: self.registrations() > before) if nri else self.answers, running)
             yield running
 
     def answers(self) -> bool:
         return _listens(self.folder / "agent.sock") and bool(self.announced())
 
-    def registered(self) -> bool:
-        return "registered with NRI" in (self.node.folder / "agent.log").read_text()
+    def registrations(self) -> int:
+        """How often agents have registered with NRI; they all write into one log."""
+        log = self.node.folder / "agent.log"
+        return log.read_text().count("registered with NRI") if log.exists() else 0
 
     def start_proxy(self) -> Running:
         words: list[str | Path] = [
