@@ -11,7 +11,6 @@ from koordpolicy.model.pod import PodKey
 from koordpolicy.model.protocol import CPU
 from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.explanation import explanation
-from koordpolicy.simulator.agents import KINDS, NOT_SIMULATED
 from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.events import CollectedEvents
 from koordpolicy.simulator.explanation import suppression
@@ -258,6 +257,8 @@ def _agents(simulation: Simulation) -> dict[str, Any] | None:
     agents = simulation.agents
     if agents is None:
         return None
+    from koordpolicy.simulator.agents import KINDS, NOT_SIMULATED  # noqa: PLC0415  # there already, as there are any
+
     counts = agents.counts
     return {
         "nodes": len(agents),

@@ -14,6 +14,7 @@ or is evicted, works on until its time to stop is over; then its owner makes it 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,6 @@ from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.binder import Binding, Preempt
 from koordpolicy.scheduler.driver import Action, Driver
 from koordpolicy.scheduler.role import ALONE, Role
-from koordpolicy.simulator.agents import AgentSite, SimulatedAgents
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import SECOND, Agenda
 from koordpolicy.simulator.cluster import Refusal, SimulatedCluster
@@ -48,6 +48,9 @@ from koordpolicy.simulator.sampling import Sampler
 from koordpolicy.simulator.schedulers import SimulatedScheduler
 from koordpolicy.simulator.usage import SHAPE, Population, UsageShape
 from koordpolicy.simulator.workload import Arrival, Json, Wave, Workload, WorkloadError
+
+if TYPE_CHECKING:
+    from koordpolicy.simulator.agents import SimulatedAgents
 
 EPOCH = 1_577_836_800 * SECOND
 """When simulations begin: midnight of 1 January 2020, UTC."""
@@ -140,18 +143,22 @@ class Simulation:
         self._reported_at = -1
         self.interrupted: int | None = None
         """How far it came, in nanoseconds from its beginning, where somebody interrupted it."""
-        self.agents = SimulatedAgents(self._site(chance)) if settings.agents else None
+        self.agents = self._agents(chance) if settings.agents else None
         """The agents of nodes that have had pods, where they run."""
 
-    def _site(self, chance: Chance) -> AgentSite:
+    def _agents(self, chance: Chance) -> "SimulatedAgents":
+        from koordpolicy.simulator.agents import AgentSite, SimulatedAgents  # noqa: PLC0415  # large; most simulations have none
+
         cluster = self.cluster
-        return AgentSite(
-            self.graph,
-            cluster.client,
-            cluster.objects.sight,
-            cluster.events,
-            cluster.failures.decided,
-            lambda: float(chance.random()),
+        return SimulatedAgents(
+            AgentSite(
+                self.graph,
+                cluster.client,
+                cluster.objects.sight,
+                cluster.events,
+                cluster.failures.decided,
+                lambda: float(chance.random()),
+            )
         )
 
     def _rim(self, one: SimulatedScheduler) -> VirtualRim:
@@ -406,7 +413,7 @@ class Simulation:
         return found
 
     def _look_at_agent(
-        self, agents: SimulatedAgents, machine: Machine, wishes: NDArray[np.float64], now: int
+        self, agents: "SimulatedAgents", machine: Machine, wishes: NDArray[np.float64], now: int
     ) -> None:
         """The node's agent has worked since it was looked at: what it reports, whom it let go, how fast work is."""
         agent = agents[machine.name]
