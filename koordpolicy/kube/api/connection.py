@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from koordpolicy.kube.api.access import Access, ConfigurationError, Renewal
-from koordpolicy.kube.api.service_account import SERVICE_ACCOUNT, service_account
+from koordpolicy.kube.api.service_account import SERVICE_ACCOUNT, missing, service_account
 
 _PROXIES: Final = ("http://", "https://")
 _VARIABLE: Final = "KUBECONFIG"
@@ -52,7 +52,11 @@ class Connection:
             raise ConfigurationError(
                 f"no kubeconfig to find context `{context}` in: there is none at {paths}"
             )
-        return cls("the pod's service account", lambda: _from_pod(account, environment, paths))
+        if outside := missing(environment):
+            raise ConfigurationError(
+                f"there is no cluster to ask: no kubeconfig at {paths}, and this is no pod of one ({outside}). Name a kubeconfig"
+            )
+        return cls("the pod's service account", lambda: service_account(account, environment))
 
     @property
     def access(self) -> Access:
@@ -91,12 +95,3 @@ def _from_files(paths: str, context: str | None) -> Renewal:
     from koordpolicy.kube.api.kubeconfig import kubeconfig  # noqa: PLC0415  # a pod needs no such thing, and it is large
 
     return kubeconfig(paths, context)
-
-
-def _from_pod(account: Path, environment: Mapping[str, str], paths: str) -> Renewal:
-    try:
-        return service_account(account, environment)
-    except ConfigurationError as error:
-        raise ConfigurationError(
-            f"{error}. Outside of a cluster, name a kubeconfig or put one at {paths}"
-        ) from error

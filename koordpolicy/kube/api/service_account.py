@@ -12,14 +12,17 @@ SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _HOST, _PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
 
 
+def missing(environment: Mapping[str, str]) -> str:
+    """What a pod's environment says of its cluster and this one does not; empty for nothing."""
+    return ", ".join(f"{name} is not set" for name in (_HOST, _PORT) if not environment.get(name))
+
+
 def service_account(folder: Path, environment: Mapping[str, str]) -> Renewal:
     """The account that a pod finds in a folder; its token is read at each renewal.
 
-    The environment says where the API server is; raises `ConfigurationError` outside of a pod.
+    The environment says where the API server is: nothing of it is `missing`.
     """
-    host, port = environment.get(_HOST), environment.get(_PORT)
-    if not host or not port:
-        raise ConfigurationError(f"this is no pod: {_HOST} and {_PORT} are not set")
+    host, port = environment[_HOST], environment[_PORT]
     server = f"https://{f'[{host}]' if ':' in host else host}:{port}"
 
     def renew(before: Access | None) -> Access:
