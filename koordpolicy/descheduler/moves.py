@@ -40,7 +40,7 @@ class Moves:
     relocations: Relocations | None = None
     found: list[Move] = field(default_factory=list)
     kept: dict[PodKey, Stays] = field(default_factory=dict)
-    """The pods that a strategy would have go, and of which the scheduler says that they would end no better."""
+    """The pods that a strategy would have go, and that would end no better, or not where the strategy means them to."""
     _going: set[PodKey] = field(default_factory=set)
     _stays: dict[PodKey, Stays | None] = field(default_factory=dict)
     _limiter: EvictionLimiter = field(init=False)
@@ -70,9 +70,11 @@ class Moves:
             return ""
         found = self.relocations.of(pod.pod)
         why = _no_better(found, node.name, least)
-        if not why:
-            return found.node
-        stays = self.kept[pod.pod.key] = Stays(f"strategies[{strategy.name}].relocating", why)
+        return self.keep(pod, strategy, "relocating", why) if why else found.node
+
+    def keep(self, pod: SeenPod, strategy: StrategyRules, field: str, why: str) -> Stays:
+        """A pod stays that a strategy would have go."""
+        stays = self.kept[pod.pod.key] = Stays(f"strategies[{strategy.name}].{field}", why)
         return stays
 
     def add(

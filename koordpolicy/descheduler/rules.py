@@ -164,6 +164,33 @@ class StrategyRules:
         except CelError:
             return True
 
+    def node_key(self, node: Record, now: int) -> SortKey:
+        """The place of a node among those that are asked to release pods."""
+        try:
+            keys = self._asked.value("nodeOrder", _roots(node, now))
+        except CelError:
+            return _LAST
+        return (_FIRST, *sort_key_of(keys or ()))
+
+    def most(self, node: Record, now: int) -> int | None:
+        """How many pods a node gives away; None for any, none where that cannot be told."""
+        try:
+            found: int | None = self._asked.value("most", _roots(node, now))
+        except CelError:
+            return 0
+        return found
+
+    def whole(self, node: Record, now: int) -> bool:
+        """Whether a node gives away all or none; so, too, where that cannot be told."""
+        try:
+            return self._asked.value("whole", _roots(node, now)) is True
+        except CelError:
+            return True
+
+    def takes(self, pod: Record, node: Record, target: Record, now: int) -> bool:
+        """Whether another node is meant to take a pod."""
+        return self._asked.holds("takes", {**_roots(node, now, pod), "target": target})
+
     @property
     def may_ask_scheduler(self) -> bool:
         """Whether the scheduler is asked of any pod."""

@@ -9,17 +9,19 @@ from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.node_affinity import matches
 from koordpolicy.algorithms.node_record import NodeSight, node_record
 from koordpolicy.algorithms.records import PodRecords, pod_record
-from koordpolicy.algorithms.toleration import tolerates_all
+from koordpolicy.algorithms.toleration import NO_SCHEDULE, PREFER_NO_SCHEDULE, tolerated, tolerates_all
 from koordpolicy.algorithms.work import Work
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
-from koordpolicy.model.facts.movable_pod import movable_pod_facts
+from koordpolicy.model.facts.movable_pod import movable_pod_facts, on_node_facts
 from koordpolicy.model.facts.pod import placed_pod_facts
+from koordpolicy.model.node import Node
 from koordpolicy.model.placement import ANYWHERE, Placement, read_placement
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.reading import Amounts, ObjectError
 
+_AT_HOME: Final = on_node_facts()
 _READY: Final = "Ready"
 _TRUE: Final = "True"
 
@@ -132,6 +134,8 @@ def sight_of(objects: ClusterObjects, pod: Pod, catalogue: Catalogue, now: int) 
     """A pod as it is now."""
     facts: Record = {**pod_record(pod, catalogue, TIMES), **placed_pod_facts(pod), **movable_pod_facts(pod)}
     sight = objects.sight(pod.node_name) if pod.node_name else None
+    if sight is not None:
+        facts.update(_on_its_node(SeenPod(pod, 0, facts, None), sight.node))
     return PodSight(pod, facts, {} if sight is None else node_record(sight, catalogue, TIMES, now))
 
 
@@ -152,5 +156,31 @@ def _pods(sight: NodeSight, facts: Record, row: int) -> list[SeenPod]:
         pod = by_key[record["namespace"], record["name"]]
         if pod.terminal:
             continue
-        found.append(SeenPod(pod, row, record, measured.get(pod.key)))
+        seen = SeenPod(pod, row, record, measured.get(pod.key))
+        record.update(_on_its_node(seen, sight.node))
+        found.append(seen)
     return found
+
+
+def _on_its_node(pod: SeenPod, node: Node) -> Record:
+    """Whether the pod would be let on its node as that is now. One whose spec cannot be read is as it should be."""
+    spec = pod.pod.raw.get("spec")
+    asks = isinstance(spec, dict) and bool(spec.get("nodeSelector") or spec.get("affinity"))
+    if not asks and not node.taints:
+        return _AT_HOME
+    placement = pod.placement
+    if placement is None:
+        return _AT_HOME
+
+    def not_tolerated(effect: str) -> list[str]:
+        return [
+            f"{one.key}={one.value}" if one.value else one.key
+            for one in node.taints
+            if one.effect == effect and not tolerated(placement.tolerations, one)
+        ]
+
+    return on_node_facts(
+        not_tolerated(NO_SCHEDULE),
+        not_tolerated(PREFER_NO_SCHEDULE),
+        matches=matches(placement, node.name, node.labels),
+    )

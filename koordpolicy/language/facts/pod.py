@@ -217,6 +217,32 @@ POD = Record(
         ),
         Fact("ready", BOOL, "Whether the pod says that it is ready.", _DESCHEDULER),
         Fact("restarts", INT, "How often its containers were started again.", _DESCHEDULER),
+        Fact("initRestarts", INT, "How often its init containers were, of these.", _DESCHEDULER),
+        Fact(
+            "states",
+            list_of(STRING),
+            "Its phase and why it is in that, and why its containers wait or have ended, such as `Failed`, `Evicted`, `CrashLoopBackOff`.",
+            _DESCHEDULER,
+        ),
+        Fact("initStates", list_of(STRING), "Why its init containers wait or have ended.", _DESCHEDULER),
+        Fact(
+            "untoleratedTaints",
+            list_of(STRING),
+            "Taints of its node that keep pods away and that it does not tolerate (`NoSchedule`), as `key` or `key=value`.",
+            _DESCHEDULER,
+        ),
+        Fact(
+            "avoidedTaints",
+            list_of(STRING),
+            "The same of taints that ask to be avoided (`PreferNoSchedule`).",
+            _DESCHEDULER,
+        ),
+        Fact(
+            "matchesNode",
+            BOOL,
+            "Whether its node selector and required node affinity still match its node.",
+            _DESCHEDULER,
+        ),
         Fact(
             "deletionCost",
             INT,

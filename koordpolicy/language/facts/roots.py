@@ -46,6 +46,12 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 ),
             ),
             Root(
+                "target",
+                record("node"),
+                "The node that a pod might move to; `node` is where it is.",
+                frozenset({Component.DESCHEDULER}),
+            ),
+            Root(
                 "oldNode",
                 record("node"),
                 "The node before an update or deletion.",

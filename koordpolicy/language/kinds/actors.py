@@ -466,6 +466,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "pace.burst pace.refusedFor migrate conditions conditions[].name conditions[].enabled conditions[].require conditions[].reason strategies "
             "strategies[].name strategies[].enabled strategies[].plugin strategies[].dryRun strategies[].nodes "
             "strategies[].candidates strategies[].order strategies[].release strategies[].fits strategies[].reason strategies[].load "
+            "strategies[].nodeOrder strategies[].most strategies[].whole strategies[].takes "
             "strategies[].relocating strategies[].relocating.better strategies[].relocating.byMoreThan "
             "strategies[].load.pool strategies[].load.measure strategies[].load.staleAfter strategies[].load.resources "
             "strategies[].load.high strategies[].load.low strategies[].load.prodHigh strategies[].load.prodLow "

@@ -22,6 +22,7 @@ from koordpolicy.language.kinds.slots import Combine, Slot, Value
 _NODE = frozenset({"node", "now"})
 _POD = frozenset({"pod", "node", "now"})
 _RANKED = _POD | {"relief"}
+_THERE = _POD | {"target"}
 _NOWHERE: frozenset[str] = frozenset()
 _SHARES = map_of(STRING, PERCENT)
 _MANY = 1_000_000
@@ -314,6 +315,46 @@ class DeschedulingStrategy(PolicyModel):
             "decides that itself.",
             default=True,
             roots=_NODE,
+        ),
+    ] = None
+    node_order: Annotated[
+        Value,
+        Slot(
+            DYN,
+            "Sort keys of nodes, the first deciding first; the node with the smallest keys is the first that is asked to release pods. A "
+            "plugin decides that itself.",
+            combine=Combine.ORDER,
+            many=True,
+            roots=_NODE,
+        ),
+    ] = None
+    most: Annotated[
+        Value,
+        Slot(
+            INT,
+            "Pods that one node gives away in a round at most; without a number, any.",
+            roots=_NODE,
+            minimum=0,
+            maximum=_MANY,
+        ),
+    ] = None
+    whole: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether a node gives away all pods that may go for this reason, or none: each has to find room beside the others.",
+            default=False,
+            roots=_NODE,
+        ),
+    ] = None
+    takes: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether another node that has room for the pod is meant to take it; where the scheduler would put it has to be, too.",
+            combine=Combine.ALL,
+            default=True,
+            roots=_THERE,
         ),
     ] = None
     fits: Annotated[

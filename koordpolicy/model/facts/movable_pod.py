@@ -1,5 +1,6 @@
 """Facts of pods that are asked where pods are to be moved."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from koordpolicy.model.eviction_cost import read_eviction_cost
@@ -10,7 +11,10 @@ from koordpolicy.model.reading import Json, ObjectError, integer, mapping, objec
 
 _READY: Final = "Ready"
 _TRUE: Final = "True"
-_STATUSES: Final = ("initContainerStatuses", "containerStatuses")
+_INIT: Final = ("initContainerStatuses",)
+_MAIN: Final = ("containerStatuses",)
+_STATUSES: Final = (*_INIT, *_MAIN)
+_STATES: Final = ("waiting", "terminated")
 
 
 def movable_pod_facts(pod: Pod) -> Record:
@@ -21,9 +25,23 @@ def movable_pod_facts(pod: Pod) -> Record:
         "terminating": pod.terminating,
         "volumeKinds": _volume_kinds(pod.raw),
         "ready": ready is not None and ready.status == _TRUE,
-        "restarts": _restarts(pod.raw),
+        "restarts": _restarts(pod.raw, _STATUSES),
+        "initRestarts": _restarts(pod.raw, _INIT),
+        "states": _states(pod),
+        "initStates": _reasons(pod.raw, _INIT),
         "deletionCost": read_eviction_cost(pod.annotations.get(DELETION_COST)),
         "evictionCost": read_eviction_cost(pod.annotations.get(EVICTION_COST)),
+    }
+
+
+def on_node_facts(
+    untolerated: Sequence[str] = (), avoided: Sequence[str] = (), *, matches: bool = True
+) -> Record:
+    """Whether the pod would be let on its node as that is now: taints in the way, and what it asks of nodes."""
+    return {
+        "untoleratedTaints": list(untolerated),
+        "avoidedTaints": list(avoided),
+        "matchesNode": matches,
     }
 
 
@@ -35,11 +53,35 @@ def _volume_kinds(raw: Json) -> list[str]:
     return sorted({kind for volume in volumes for kind in volume if kind != "name"})
 
 
-def _restarts(raw: Json) -> int:
+def _restarts(raw: Json, keys: tuple[str, ...]) -> int:
     try:
         status = mapping(raw, "status")
         return sum(
-            integer(one, "restartCount") or 0 for key in _STATUSES for one in objects(status, key, "status")
+            integer(one, "restartCount") or 0 for key in keys for one in objects(status, key, "status")
         )
     except ObjectError:
         return 0
+
+
+def _states(pod: Pod) -> list[str]:
+    status = pod.raw.get("status")
+    reason = status.get("reason") if isinstance(status, dict) else None
+    found = [pod.phase, *([reason] if isinstance(reason, str) and reason else [])]
+    return [*found, *_reasons(pod.raw, _MAIN)]
+
+
+def _reasons(raw: Json, keys: tuple[str, ...]) -> list[str]:
+    """Why containers wait or have ended, each reason once."""
+    try:
+        status = mapping(raw, "status")
+        found: dict[str, None] = {}
+        for key in keys:
+            for one in objects(status, key, "status"):
+                state = mapping(one, "state")
+                for kind in _STATES:
+                    reason = mapping(state, kind).get("reason")
+                    if isinstance(reason, str) and reason:
+                        found[reason] = None
+        return list(found)
+    except ObjectError:
+        return []

@@ -28,7 +28,7 @@ from koordpolicy.model.facts.load import (
     load_facts,
     threshold_facts,
 )
-from koordpolicy.model.facts.movable_pod import movable_pod_facts
+from koordpolicy.model.facts.movable_pod import movable_pod_facts, on_node_facts
 from koordpolicy.model.facts.node import (
     NodeDemand,
     amount_facts,
@@ -158,6 +158,7 @@ def whole_pod() -> Record:
         **submitted_pod(),
         **placed_pod_facts(POD),
         **movable_pod_facts(POD),
+        **on_node_facts(),
         **signal_facts(PodSignals(pressed, cpi=1.5, waiting=2.0)),
         **class_facts("LS", "", "prod", ""),
         **pod_usage_facts(USED, "prod"),

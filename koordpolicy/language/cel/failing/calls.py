@@ -17,7 +17,7 @@ TOTAL: Final = frozenset(
         "join(list(string),string)", "lowerAscii(string)", "upperAscii(string)", "replace(string,string,string)",
         "replace(string,string,string,int)", "split(string,string)", "split(string,string,int)", "trim(string)",
         "reverse(string)", "reverse(list(T))", "distinct(list(T))", "first(list(T))", "last(list(T))",
-        "flatten(list(list(T)))", "flatten(list(dyn))", "hasValue(optional_type(T))", "unwrapOpt(list(optional_type(T)))",
+        "sum(list(double))", "flatten(list(list(T)))", "flatten(list(dyn))", "hasValue(optional_type(T))", "unwrapOpt(list(optional_type(T)))",
         "prefixLength(net.CIDR)", "masked(net.CIDR)", "family(net.IP)", "isUnspecified(net.IP)", "isLoopback(net.IP)",
         "isLinkLocalMulticast(net.IP)", "isLinkLocalUnicast(net.IP)", "isGlobalUnicast(net.IP)",
         "containsIP(net.CIDR,net.IP)", "containsCIDR(net.CIDR,net.CIDR)", "isInteger(kubernetes.Quantity)",

@@ -177,7 +177,7 @@ _ONLY_IN_SLOTS = {
         "namespaceQuotas",
     },
     "QuotaProfile": {"node", "resource"},
-    "Descheduling": {"relief"},
+    "Descheduling": {"relief", "target"},
     "Migration": {"replicas"},
     "ProfileReconciliation": {"colocationProfile"},
     "CPUTopology": {"resourceSpec", "topology"},
