@@ -125,7 +125,9 @@ def _reasons(
     budget = within_budgets(objects, [], pod)
     if budget is not None:
         yield budget
-    for strategy in rules.strategies:
+    # Those that are off are worth a word only where none is on.
+    shown = [one for one in rules.strategies if one.enabled] or rules.strategies
+    for strategy in shown:
         of = f"strategies[{strategy.name}]"
         if not strategy.enabled:
             yield Stays(of, "the strategy is switched off")
