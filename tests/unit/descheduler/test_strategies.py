@@ -15,7 +15,7 @@ def moved(found: RoundReport) -> list[tuple[str, str, str]]:
     return [(one.pod.name, one.node, one.target) for one in found.moves]
 
 
-def on(name: str, strategy: dict[str, Any] | None = None, **parameters: Any) -> Any:
+def on(name: str, strategy: Any = None, **parameters: Any) -> Any:
     said = {key: {"value": value} for key, value in parameters.items()}
     return policies({"name": name, "enabled": True, **(strategy or {})}, parameters=said)
 
@@ -105,7 +105,7 @@ def test_pods_go_to_cheaper_nodes_small_ones_first() -> None:
         [in_pool("dear", "dear"), in_pool("middle", "middle", "3"), in_pool("cheap", "cheap", "2"), in_pool("other", "x")],
         [pod("large", "dear", "4"), pod("small", "dear", "1"), pod("third", "dear", "2"), pod("mid", "middle", "1")],
     )  # fmt: skip
-    order = {"evictionOrderLabel": "pool", "evictionOrder": ["dear", "middle", "cheap"]}
+    order: Any = {"evictionOrderLabel": "pool", "evictionOrder": ["dear", "middle", "cheap"]}
     assert moved(one_round(on("CustomPriority", **order), heard)) == [
         ("small", "dear", "middle"),
         ("third", "dear", "cheap"),
@@ -116,7 +116,7 @@ def test_pods_go_to_cheaper_nodes_small_ones_first() -> None:
 
 
 def test_a_node_is_emptied_only_where_all_fit_beside_each_other() -> None:
-    order = {"evictionOrderLabel": "pool", "evictionOrder": ["dear", "cheap"], "drainNode": True}
+    order: Any = {"evictionOrderLabel": "pool", "evictionOrder": ["dear", "cheap"], "drainNode": True}
 
     def drained(cheap: str) -> list[str]:
         heard = objects(
