@@ -4,11 +4,11 @@ All functions take a pod as the API's JSON and return a new one that shares what
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from koordpolicy.model.protocol import CPU, EXTENDED_RESOURCE_SPEC
-from koordpolicy.model.quantity import Quantity, QuantityError, parse_quantity
+from koordpolicy.model.quantity import QuantityError, canonical_text, milli_text, parse_quantity
 from koordpolicy.model.reading import Json, ObjectError, embedded_object, mapping, objects, texts
 
 _LISTS: Final = ("requests", "limits")
@@ -42,7 +42,7 @@ def translate_resources(resources: Json, names: Mapping[str, str], at: str = "")
     for native, name in names.items():
         if native in resources:
             value = resources[native]
-            translated[name] = str(Quantity.of(_milli(value, f"{at}.{native}"))) if native == CPU else value
+            translated[name] = _text(milli_text, value, at, native) if native == CPU else value
     return translated
 
 
@@ -59,7 +59,7 @@ def extended_spec(pod: Json, resources: Collection[str]) -> dict[str, dict[str, 
         for key in _LISTS:
             amounts = mapping(declared, key, at)
             part = {
-                name: str(_quantity(amounts[name], f"{at}.{name}")) for name in resources if name in amounts
+                name: _text(canonical_text, amounts[name], at, name) for name in resources if name in amounts
             }
             if part:
                 parts[key] = part
@@ -95,7 +95,7 @@ def read_extended_spec(source: str) -> dict[str, dict[str, dict[str, str]]]:
         container = mapping(declared, name, EXTENDED_RESOURCE_SPEC)
         read[name] = {
             key: {
-                resource: str(_quantity(value, f"{EXTENDED_RESOURCE_SPEC}.{name}.{resource}"))
+                resource: _text(canonical_text, value, f"{EXTENDED_RESOURCE_SPEC}.{name}", resource)
                 for resource, value in mapping(container, key, f"{EXTENDED_RESOURCE_SPEC}.{name}").items()
             }
             for key in _LISTS
@@ -134,12 +134,8 @@ def _values(spec: Mapping[str, Mapping[str, Mapping[str, str]]]) -> object:
     }
 
 
-def _milli(value: object, at: str) -> int:
-    return _quantity(value, at).milli
-
-
-def _quantity(value: object, at: str) -> Quantity:
+def _text(of: Callable[[object], str], value: object, at: str, resource: str) -> str:
     try:
-        return parse_quantity(value)
+        return of(value)
     except QuantityError as error:
-        raise ObjectError(f"{at}: {error}") from error
+        raise ObjectError(f"{at}.{resource}: {error}") from error

@@ -102,6 +102,16 @@ def parse_quantity(value: object) -> Quantity:
     raise QuantityError(f"a quantity is text or a number, found {type(value).__name__}")
 
 
+def canonical_text(value: object) -> str:
+    """A quantity from JSON as the API server writes it. Raises QuantityError."""
+    return _canonical(value) if type(value) is str else str(parse_quantity(value))
+
+
+def milli_text(value: object) -> str:
+    """The thousandths of a quantity from JSON as a whole number, in canonical text: `1500m` and `1.5` give `1500`. Raises QuantityError."""
+    return _milli(value) if type(value) is str else str(Quantity.of(parse_quantity(value).milli))
+
+
 def amount(resource: str, value: object) -> int:
     """The integer amount of a resource as Kubernetes' scheduler counts it.
 
@@ -127,6 +137,16 @@ def amount_text(resource: str, value: int) -> str:
 def _amount(text: str, in_milli: bool) -> int:
     quantity = _parse_text(text)
     return quantity.milli if in_milli else quantity.units
+
+
+@lru_cache(maxsize=16384)
+def _canonical(text: str) -> str:
+    return str(_parse_text(text))
+
+
+@lru_cache(maxsize=16384)
+def _milli(text: str) -> str:
+    return str(Quantity.of(_parse_text(text).milli))
 
 
 @lru_cache(maxsize=16384)

@@ -12,7 +12,7 @@ from koordpolicy.model.facts.pod_spec import container_spec_facts
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.reading import Json, mapping, objects
 
-_KIND: Final = "DeviceSharing"
+KIND: Final = "DeviceSharing"
 _EXPAND: Final = "requests.expand"
 _DERIVE: Final = "requests.derive"
 
@@ -55,16 +55,16 @@ class Devices:
     """All sorts of devices of a revision, in order of name. Immutable."""
 
     def __init__(self, graph: RuleGraph) -> None:
-        keys = mapping_keys(graph, _KIND)
+        keys = mapping_keys(graph, KIND)
         self._graph = graph
         self._sorts = tuple(
             DeviceRequests(
                 name,
-                frozenset(graph.about(_KIND, name).value("requests.resources")),
+                frozenset(graph.about(KIND, name).value("requests.resources")),
                 keys.get((name, _EXPAND), ()),
                 keys.get((name, _DERIVE), ()),
             )
-            for name in graph.subjects(_KIND)
+            for name in graph.subjects(KIND)
         )
 
     @property
@@ -80,7 +80,7 @@ class Devices:
         asked = _asked(pod)
         for one in self._sorts:
             if not one.resources.isdisjoint(asked):
-                pod = one.rewritten(pod, self._graph.about(_KIND, one.name, roots))
+                pod = one.rewritten(pod, self._graph.about(KIND, one.name, roots))
                 asked = _asked(pod)
         return pod
 

@@ -12,20 +12,25 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import announced_resources, band_resources
 from koordpolicy.graph.budgets import budgets_of
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.webhooks.cluster_profiles import Candidates
+from koordpolicy.manager.webhooks.devices import KIND as DEVICES
 from koordpolicy.manager.webhooks.devices import devices
+from koordpolicy.manager.webhooks.profiles import KIND as PROFILE
 from koordpolicy.manager.webhooks.profiles import ColocationProfileError, PriorityClasses, Roots
 from koordpolicy.manager.webhooks.quotas import keeps_to_nodes
 from koordpolicy.manager.webhooks.tracing import MutationObserver
 from koordpolicy.manager.webhooks.tree_affinity import QuotaTreeNodes
-from koordpolicy.model.facts.pod import namespace_facts
-from koordpolicy.model.pod import read_pod
+from koordpolicy.model.facts.pod import SomePodFacts, namespace_facts
+from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.protocol import PRIORITY_CLASS, QOS_CLASS
 from koordpolicy.model.reading import Json, ObjectError, integer, mapping, text, texts
 from koordpolicy.model.strategic_merge import PatchError
 
 _CREATE = "CREATE"
+_READING: Final = frozenset({PROFILE, DEVICES})
+"""The kinds that are asked about a pod as submitted."""
 _PROFILE_COST: Final = 30
 """What a profile costs beside the pod's containers, in containers that it looks at."""
 
@@ -72,14 +77,15 @@ def mutate(
     `draw` gives a random number from 0 to below 100 for each matching profile; `observer` is told of each step.
     Raises ObjectError for what is malformed, ColocationProfileError for what a profile cannot do that is not to be left out, CelError.
     """
-    roots = roots_of(pod, graph, state)
+    known = read_pod(pod)
+    roots = _roots(known, graph, state, some_facts(graph) if observer is None else None)
     changed = pod
     applied: list[str] = []
     spared: list[str] = []
     votes: list[tuple[str, bool]] = []
     failed: list[tuple[str, str]] = []
     patched = False
-    size = _PROFILE_COST + len(roots["pod"]["containers"])
+    size = _PROFILE_COST + len(known.containers) + len(known.init_containers)
     cost, most = 0, budgets_of(graph).containers_per_review
     for profile in profiles.candidates(roots):
         try:
@@ -105,7 +111,7 @@ def mutate(
         patched = patched or (effect is not None and effect.patch is not None)
         (applied if taken else spared).append(profile.name)
         votes.append(vote)
-    kubernetes_qos = None if patched else str(roots["pod"]["kubernetesQoS"])
+    kubernetes_qos = None if patched else known.kubernetes_qos
     band = _band(changed, graph.catalogue, kubernetes_qos) if _translates(votes) else ""
     names = band_resources(graph, band)
     named = with_extended_spec(translate_pod(changed, names), announced_resources(graph))
@@ -140,13 +146,35 @@ def _translates(votes: Sequence[tuple[str, bool]]) -> bool:
 
 
 def roots_of(pod: Json, graph: RuleGraph, state: PodContext) -> Roots:
-    """The records that profiles are asked about, by root. Raises ObjectError."""
+    """The records that profiles are asked about, by root, with all facts. Raises ObjectError."""
+    return _roots(read_pod(pod), graph, state, None)
+
+
+def _roots(pod: Pod, graph: RuleGraph, state: PodContext, some: SomePodFacts | None) -> Roots:
     return {
-        "pod": submitted_pod_record(read_pod(pod), graph.catalogue, TIMES),
+        "pod": submitted_pod_record(pod, graph.catalogue, TIMES) if some is None else some.of(pod),
         "namespaceObject": namespace_facts(state.namespace),
         "operation": _CREATE,
         "now": TIMES.timestamp(state.now),
     }
+
+
+def some_facts(graph: RuleGraph) -> SomePodFacts | None:
+    """What makes all the facts of pods that a mutation reads; None where that takes whole records.
+
+    Whole ones are a fifth of what a review costs, and most profiles read labels.
+    """
+    return graph.once("facts of mutations", lambda: _some_facts(graph))
+
+
+def _some_facts(graph: RuleGraph) -> SomePodFacts | None:
+    rules = [rule for key, one in graph.decisions.items() if key.kind in _READING for rule in one.rules]
+    matches = [match for unit, match in graph.matches.items() if unit.kind.name in _READING]
+    nodes = [node for rule in rules for node in (rule.value, *rule.variables.values())]
+    tests = [match.test for match in (*matches, *(rule.match for rule in rules)) if match.test is not None]
+    paths = {path for node in (*nodes, *tests) for record, path in facts_of(node) if record == "pod"}
+    paths.add("labels")
+    return SomePodFacts(sorted(paths)) if SomePodFacts.can_make(paths) else None
 
 
 def _band(pod: Json, catalogue: Catalogue, kubernetes_qos: str | None) -> str:

@@ -4,6 +4,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.manager.webhooks.devices import devices
 from koordpolicy.manager.webhooks.hooks import WEBHOOKS
+from koordpolicy.manager.webhooks.mutation import some_facts
 from koordpolicy.manager.webhooks.profiles import Profiles
 from koordpolicy.manager.webhooks.rules import Rules
 
@@ -17,5 +18,6 @@ def prepare_admission(graph: RuleGraph, now: int) -> None:
     Profiles(graph)
     Rules(graph)
     devices(graph)
+    some_facts(graph)
     for webhook in WEBHOOKS:
         webhook.scope(graph)

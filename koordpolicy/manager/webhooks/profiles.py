@@ -73,7 +73,10 @@ class ColocationProfile:
         return self.graph.about(KIND, self.name, roots)
 
     def _texts(self, about: About, field: str) -> dict[str, str]:
-        found = {key: about.value(f"{field}[{key}]") for key in self.maps.get(field, ())}
+        keys = self.maps.get(field)
+        if not keys:
+            return {}
+        found = {key: about.value(f"{field}[{key}]") for key in keys}
         return {key: value for key, value in found.items() if value is not None}
 
     def _priority_class(self, about: About, existing: PriorityClasses) -> PriorityClass | None:

@@ -1,7 +1,9 @@
 """Fact records of pods, their containers, and namespaces."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
+from types import MappingProxyType
 from typing import Final
 
 from koordpolicy.model.eviction import eviction_priority, eviction_reasons, priority_label
@@ -69,6 +71,42 @@ def pod_facts(pod: Pod, demand: PodDemand, times: Times) -> Record:
     if pod.started_at is not None:
         record["startedAt"] = times.timestamp(pod.started_at)
     return record
+
+
+_BY_THEMSELVES: Final[Mapping[str, Callable[[Pod], object]]] = MappingProxyType(
+    {
+        "name": attrgetter("name"),
+        "namespace": attrgetter("namespace"),
+        "uid": attrgetter("uid"),
+        "labels": attrgetter("labels"),
+        "annotations": attrgetter("annotations"),
+        "nodeName": attrgetter("node_name"),
+        "schedulerName": attrgetter("scheduler_name"),
+        "priority": attrgetter("priority"),
+        "priorityClassName": attrgetter("priority_class_name"),
+        "preemptionPolicy": attrgetter("preemption_policy"),
+        "schedulingGroup": attrgetter("scheduling_group"),
+        "subPriority": attrgetter("sub_priority"),
+        "kubernetesQoS": attrgetter("kubernetes_qos"),
+    }
+)
+"""Of the facts of `pod_facts` those that need nothing else to be made."""
+
+
+class SomePodFacts:
+    """Records with some of the facts of `pod_facts` alone, for who asks little about many pods."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._made = tuple((path, _BY_THEMSELVES[path]) for path in paths)
+
+    @staticmethod
+    def can_make(paths: Collection[str]) -> bool:
+        """Whether each of these facts can be made by itself."""
+        return _BY_THEMSELVES.keys() >= set(paths)
+
+    def of(self, pod: Pod) -> Record:
+        """The record of a pod; without what the pod does not say."""
+        return {path: value for path, make in self._made if (value := make(pod)) is not None}
 
 
 def placed_pod_facts(pod: Pod) -> Record:
