@@ -104,7 +104,7 @@ def test_forty_commits_in_a_row_are_reported_as_they_are(site: Site) -> None:
         for number in range(COMMITS):
             site.write("share.yaml", share(20 + number))
             time.sleep(PAUSE)
-        site.write("share.yaml", share(90))  # far from the one before: nodes are not written for less
+        site.write("share.yaml", share(90))
         site.eventually(lambda: site.offered() == 90_000, "the last commit decides")
 
         def told() -> bool:
