@@ -1,0 +1,98 @@
+"""`examples/12-what-if`: its scripts, run as CI runs them, write the comment and hand it to who posts it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from tests.conftest import REPOSITORY
+
+EXAMPLES = REPOSITORY / "examples"
+EXAMPLE = EXAMPLES / "12-what-if"
+DAY = "--generate 3:24 --until 20m --interval 10m --seeds 2"
+POSTING = ("gh", "curl")
+"""Programs that speak with GitHub and GitLab, which tests cannot reach: what they are given is written down instead."""
+
+
+def read(name: str) -> Any:
+    return YAML(typ="safe").load((EXAMPLE / name).read_text(encoding="utf-8"))
+
+
+def scripts() -> list[tuple[str, dict[str, str], list[str]]]:
+    job = read("github-workflow.yml")["jobs"]["what-if"]
+    github = [step["run"] for step in job["steps"] if "run" in step]
+    gitlab = read("gitlab-ci.yml")["what-if"]
+    return [("github", job["env"], github), ("gitlab", gitlab["variables"], gitlab["script"])]
+
+
+def git(folder: Path, *arguments: str) -> None:
+    mine = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *mine, *arguments], cwd=folder, check=True, capture_output=True, timeout=60)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A clone of a repository on the branch of a merge request."""
+    origin = tmp_path / "origin"
+    shutil.copytree(EXAMPLES / "01-colocated-day" / "policies", origin / "policies")
+    git(origin, "init", "--quiet", "--initial-branch=main")
+    git(origin, "add", ".")
+    git(origin, "commit", "--quiet", "-m", "before")
+    clone = tmp_path / "work" / "clone"
+    git(tmp_path, "clone", "--quiet", str(origin), str(clone))
+    shutil.copy(EXAMPLE / "policies" / "fuller.yaml", clone / "policies")
+    return clone
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """Programs of a runner: the command as it is here, and who posts."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "koordpolicy").write_text(f'#!/bin/sh\nexec {sys.executable} -m koordpolicy.cli "$@"\n')
+    for name in POSTING:
+        (folder / name).write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/posted\n')
+    for program in folder.iterdir():
+        program.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(("where", "variables", "steps"), scripts(), ids=["github", "gitlab"])
+def test_the_comment_is_written_and_posted(
+    where: str, variables: dict[str, str], steps: list[str], checkout: Path, programs: Path, tmp_path: Path
+) -> None:
+    assert steps[0] == 'python -m pip install --quiet "$KOORDPOLICY_PACKAGE"'  # what is here is asked instead
+    said = {
+        "WHAT_IF_DAY": DAY,
+        "TARGET": "main",
+        "NUMBER": "7",
+        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
+        "CI_API_V4_URL": "https://gitlab.example.org/api/v4",
+        "CI_PROJECT_ID": "3",
+        "CI_MERGE_REQUEST_IID": "7",
+        "WHAT_IF_TOKEN": "secret",
+        "PYTHONPATH": str(REPOSITORY),
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+    }
+    assert "WHAT_IF_DAY" in variables
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "\n".join(steps[1:])],
+        cwd=checkout,
+        env={**os.environ, **said},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    comment = (checkout / "what-if.md").read_text(encoding="utf-8")
+    assert "from <code>../before/policies</code> to <code>policies</code>" in comment
+    assert "| batch-cpu offered (cores) |" in comment.partition("<details>")[0]
+    posted = (tmp_path / "posted").read_text(encoding="utf-8")
+    assert "what-if.md" in posted
+    assert "/merge_requests/7/notes" in posted if where == "gitlab" else "--body-file" in posted
