@@ -12,7 +12,9 @@ from tests.parts.finding import CannotMake, Missing, Part
 def main(arguments: Sequence[str]) -> int:
     """0 when all parts that were asked for are there, 1 when one is missing, 2 when there is no such part."""
     parser = argparse.ArgumentParser(prog="python -m tests.parts", description=__doc__)
-    parser.add_argument("name", nargs="*", help=f"parts; all when none is named: {', '.join(table.PARTS)}")
+    parser.add_argument(
+        "name", nargs="*", help=f"parts; all that tests need when none is named: {', '.join(table.PARTS)}"
+    )
     parser.add_argument("--list", action="store_true", help="say what is there, make nothing")
     parser.add_argument(
         "--keep-going", action="store_true", help="exit with 0 whatever is missing: the tests skip it by name"
@@ -20,7 +22,9 @@ def main(arguments: Sequence[str]) -> int:
     chosen = parser.parse_args(arguments)
     if unknown := [name for name in chosen.name if name not in table.PARTS]:
         parser.error(f"no such part: {', '.join(unknown)}")
-    names = chosen.name or list(table.PARTS)
+    names = chosen.name or [
+        name for name, part in table.PARTS.items() if chosen.list or not part.of_benchmarks
+    ]
     missing = 0
     for at, name in enumerate(names, start=1):
         began = time.monotonic()

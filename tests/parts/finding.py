@@ -46,7 +46,8 @@ class Part:
     """A real program that tests use.
 
     `names` are the names it may have on the machine, the usual one first. `probe` are the arguments that make it
-    print its version, and `at_least` is the oldest version that tests work with.
+    print its version, and `at_least` is the oldest version that tests work with. One `of_benchmarks` alone is made when a benchmark
+    wants it, and not beforehand.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Part:
     at_least: tuple[int, ...]
     maker: Maker
     names: tuple[str, ...] = ()
+    of_benchmarks: bool = False
 
     def candidates(self) -> Iterator[tuple[Path, str]]:
         """Programs of that name on this machine, each with where it was found."""

@@ -111,6 +111,7 @@ PARTS: Mapping[str, Part] = {
             ("--version",),
             (),
             _DESCHEDULER,
+            of_benchmarks=True,
         ),
         Part("cel-go", "a referee of expressions", ("--version",), (), _CEL),
         Part(
