@@ -279,3 +279,14 @@ def test_the_next_one_has_room_that_a_gang_gives_back_which_was_let_past_the_gat
     state.node_grows(more=1, name="n0")
     state.it_comes_to_rest()
     assert "g6-0" in state.where
+
+
+def test_one_that_was_looked_at_while_a_gang_held_the_room_gets_it() -> None:
+    """Room comes free for one that waits for its quota, and a new gang that does not fit as a whole holds it for a moment."""
+    state = HistoriesAtOnce()
+    state.gangs_come(priority=9100, sizes=[4, 1], team="b")
+    state.it_comes_to_rest()
+    state._leaves("g1-0")
+    state.gangs_come(priority=9100, sizes=[4], team="b")
+    state.it_comes_to_rest()
+    assert "g2-0" in state.where
