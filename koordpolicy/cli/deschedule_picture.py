@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 
 from koordpolicy.algorithms.work import finished
 from koordpolicy.cli.bundle import graph_of
@@ -13,12 +14,14 @@ from koordpolicy.cluster.event_handlers import EVERY_RESOURCE, replay
 from koordpolicy.cluster.listeners import Listeners
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.descheduler.evictor import within_budgets
+from koordpolicy.descheduler.migration.rules import MigrationRules
 from koordpolicy.descheduler.round import Memories, RoundReport, report_data, report_text, run_round
-from koordpolicy.descheduler.rules import KIND, ProfileRules
-from koordpolicy.descheduler.snapshot import snapshot_of
+from koordpolicy.descheduler.rules import KIND, ProfileRules, Stays
+from koordpolicy.descheduler.snapshot import ClusterSnapshot, snapshot_of
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.model.pod import PodKey
 from koordpolicy.scheduler.relocation import SchedulerRelocations
 
 
@@ -56,14 +59,32 @@ def _rounds(
     if not names:
         raise CannotRunError(f"the policies have no profile `{profile}` of Descheduling")
     for name in names:
-        yield finished(
+        rules = ProfileRules(graph, name)
+        # A round changes what it sees: each profile gets its own.
+        snapshot = finished(snapshot_of(objects, graph.catalogue, now))
+        report = finished(
             run_round(
-                ProfileRules(graph, name),
-                # A round changes what it sees: each profile gets its own.
-                finished(snapshot_of(objects, graph.catalogue, now)),
+                rules,
+                snapshot,
                 graph.catalogue,
                 Memories(impatient=True),
                 lambda going, pod: within_budgets(objects, going, pod),
                 relocations,
             )
         )
+        yield replace(report, barred=_barred(graph, snapshot, report, now)) if rules.migrate else report
+
+
+def _barred(
+    graph: RuleGraph, snapshot: ClusterSnapshot, report: RoundReport, now: int
+) -> dict[PodKey, Stays]:
+    """Why pods that are to go get no migration."""
+    if not report.moves:
+        return {}
+    rules = MigrationRules(graph)
+    going = {one.pod.key for one in report.moves}
+    seen = {one.pod.key: one for node in snapshot.nodes for one in node.pods if one.pod.key in going}
+    if not rules.enabled:
+        return dict.fromkeys(going, Stays("Migration.enabled", "no migrations are carried out"))
+    found = {key: rules.unreservable(one.facts, one.pod.scheduler_name, now) for key, one in seen.items()}
+    return {key: Stays(f"Migration.{why.condition}", why.reason) for key, why in found.items() if why}

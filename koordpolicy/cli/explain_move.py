@@ -157,10 +157,10 @@ def _no_migration(graph: RuleGraph, pod: SeenPod, now: int) -> Iterator[Stays]:
         return
     if not rules.enabled:
         yield Stays("Migration.enabled", "no migrations are carried out")
-    elif rules.mode(pod.facts, now) == "ReservationFirst" and not rules.reservable(pod.facts, now):
-        yield Stays(
-            "Migration.reservable", f"its scheduler `{pod.pod.scheduler_name}` places no Reservations"
-        )
+        return
+    barred = rules.unreservable(pod.facts, pod.pod.scheduler_name, now)
+    if barred is not None:
+        yield Stays(f"Migration.{barred.condition}", barred.reason)
 
 
 # --- the answer -----------------------------------------------------------------------------------

@@ -34,6 +34,8 @@ from koordpolicy.model.reading import Amounts
 from koordpolicy.model.time import NANOSECONDS
 
 _BASIC: Final = ("cpu", "memory")
+_MOST: Final = 1 << 57
+"""Beyond all that machines have, and so far below 64 bits that moves of a round can be added up."""
 
 
 @dataclass(slots=True)
@@ -141,7 +143,9 @@ def _pool(
         yield
         pods.append(
             [
-                LoadedPod(one, one.request if rules.by_requests else one.usage, rules.prod(one.facts, now))
+                LoadedPod(
+                    one, _counted(one.request if rules.by_requests else one.usage), rules.prod(one.facts, now)
+                )
                 for one in node.pods
             ]
         )
@@ -210,7 +214,14 @@ def _capacity(node: SeenNode) -> Amounts:
 
 
 def _row(amounts: Amounts, resources: Sequence[str]) -> list[int]:
-    return [amounts.get(name, 0) for name in resources]
+    return [min(amounts.get(name, 0), _MOST) for name in resources]
+
+
+def _counted(amounts: Amounts | None) -> Amounts | None:
+    """What a pod takes, each amount as far as a table of nodes can add it up."""
+    if amounts is None or all(amount <= _MOST for amount in amounts.values()):
+        return amounts
+    return {name: min(amount, _MOST) for name, amount in amounts.items()}
 
 
 @dataclass(slots=True)

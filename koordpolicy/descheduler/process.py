@@ -185,6 +185,8 @@ class Descheduler:
             run_round(rules, snapshot, graph.catalogue, self._memories, self._evictor.allowed, relocations)
         )
         component.counts.add(target, revision)
+        for _ in report.failed:
+            metrics.add("koordpolicy_internal_errors_total", place="descheduling")
         metrics.observe("koordpolicy_descheduler_round_seconds", monotonic() - began)
         results = await self._evictor.carry_out(report.moves, rules, dry=self._how.dry_run)
         metrics.add(

@@ -1,5 +1,6 @@
 """One round of a profile: all its strategies on one snapshot, and what came of it."""
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from koordpolicy.descheduler.moves import Allowed, Move, Moves
 from koordpolicy.descheduler.rules import ProfileRules, Stays
 from koordpolicy.descheduler.snapshot import ClusterSnapshot, SeenNode
 from koordpolicy.model.pod import PodKey
+
+LOG: Final = logging.getLogger(__name__)
 
 _SHOWN: Final = 5
 """Reasons that are told of why pods stay, the most frequent first."""
@@ -32,6 +35,10 @@ class RoundReport:
     idle: str = ""
     kept: Mapping[PodKey, Stays] = field(default_factory=dict)
     """The pods that strategies would have go, and that would end no better, with what the scheduler says of each."""
+    barred: Mapping[PodKey, Stays] = field(default_factory=dict)
+    """The pods among `moves` that get no migration, with why, where somebody looked."""
+    failed: Sequence[str] = ()
+    """The strategies that could not be asked to the end, for a defect of ours; the others were."""
 
 
 @dataclass(slots=True)
@@ -71,30 +78,43 @@ def run_round(
         idle = f"{len(nodes)} of the nodes are ready, and {rules.least_nodes} are needed for anything to move"
         return RoundReport(rules.name, len(nodes), pods, idle=idle)
     moves = Moves(rules, now, allowed, relocations)
+    failed: list[str] = []
     if relocations is None:
-        pools = yield from _ask_strategies(rules, nodes, moves, catalogue, memories)
+        pools = yield from _ask_strategies(rules, nodes, moves, catalogue, memories, failed)
     else:
         relocations.begin()
         try:
-            pools = yield from _ask_strategies(rules, nodes, moves, catalogue, memories)
+            pools = yield from _ask_strategies(rules, nodes, moves, catalogue, memories, failed)
         finally:
             relocations.end()
-    return RoundReport(rules.name, len(nodes), pods, moves.found, pools, kept=moves.kept)
+    return RoundReport(rules.name, len(nodes), pods, moves.found, pools, kept=moves.kept, failed=failed)
 
 
 def _ask_strategies(
-    rules: ProfileRules, nodes: Sequence[SeenNode], moves: Moves, catalogue: Catalogue, memories: Memories
+    rules: ProfileRules,
+    nodes: Sequence[SeenNode],
+    moves: Moves,
+    catalogue: Catalogue,
+    memories: Memories,
+    failed: list[str],
 ) -> Work[dict[str, Sequence[PoolReport]]]:
     pools: dict[str, Sequence[PoolReport]] = {}
     for strategy in rules.strategies:
         if not strategy.enabled:
             continue
-        looked_at = [node for node in nodes if strategy.looks_at(node.facts, moves.now)]
-        if strategy.load is None:
-            yield from release(looked_at, strategy, moves, catalogue)
-        elif looked_at:
-            memory = memories.of(rules.name, strategy.name)
-            pools[strategy.name] = yield from balance(looked_at, strategy, moves, memory, rules.interval)
+        try:
+            looked_at = [node for node in nodes if strategy.looks_at(node.facts, moves.now)]
+            if strategy.load is None:
+                yield from release(looked_at, strategy, moves, catalogue)
+            elif looked_at:
+                memory = memories.of(rules.name, strategy.name)
+                pools[strategy.name] = yield from balance(looked_at, strategy, moves, memory, rules.interval)
+        except Exception:
+            # Whatever some object brought about: the other strategies are asked all the same.
+            LOG.exception(
+                "strategy %s of %s failed: internal error, please report", strategy.name, rules.name
+            )
+            failed.append(strategy.name)
     return pools
 
 
@@ -118,7 +138,16 @@ def report_text(report: RoundReport) -> Iterator[str]:
         _SHOWN
     ):
         yield f"  {count} stay: {why}"
-    yield f"  {len(report.moves)} pods to move"
+    for strategy in report.failed:
+        yield f"  {strategy} failed: an internal error, which the log shows; please report it"
+    for stays in dict.fromkeys(report.barred.values()):
+        pods = [key for key, one in report.barred.items() if one == stays]
+        yield f"  no migration of {_pods(len(pods))}: {stays.reason} ({stays.condition}), such as {'/'.join(pods[0])}"
+    yield f"  {_pods(len(report.moves))} to move"
+
+
+def _pods(number: int) -> str:
+    return "1 pod" if number == 1 else f"{number:,} pods"
 
 
 def report_data(report: RoundReport) -> dict[str, Any]:
@@ -142,6 +171,7 @@ def report_data(report: RoundReport) -> dict[str, Any]:
             for strategy, pools in report.pools.items()
             for pool in pools
         ],
+        "failed": list(report.failed),
         "moves": [
             {
                 "pod": "/".join(move.pod.key),
@@ -150,6 +180,7 @@ def report_data(report: RoundReport) -> dict[str, Any]:
                 "strategy": move.strategy,
                 "reason": move.reason,
                 "dryRun": move.dry,
+                "noMigration": str(barred.reason) if (barred := report.barred.get(move.pod.key)) else None,
             }
             for move in report.moves
         ],

@@ -52,3 +52,18 @@ def test_a_picture_stands_still() -> None:
     assert "give `--once`" in out.getvalue()
     assert main(["descheduler", "--once", "--profile", "none", *PICTURE], Terminal(out, out)) == 2
     assert "no profile `none`" in out.getvalue()
+
+
+def test_who_gets_no_migration_is_told_by_both(tmp_path: Path) -> None:
+    """Room is kept by schedulers that know Reservations alone: a round says so as `explain move` does."""
+    picture = tmp_path / "cluster.yaml"
+    text = EXAMPLE.joinpath("cluster.yaml").read_text("utf-8")
+    picture.write_text(text.replace("schedulerName: koord-scheduler", "schedulerName: own"), "utf-8")
+    out = io.StringIO()
+    assert main(["descheduler", "--once", "-f", str(picture), "-p", "policies"], Terminal(out, out)) == 0
+    assert "no migration of 2 pods: its scheduler `own` places no Reservations" in out.getvalue()
+    asked = io.StringIO()
+    assert (
+        main(["explain", "move", "shop-2", "-f", str(picture), "-p", "policies"], Terminal(asked, asked)) == 0
+    )
+    assert "its scheduler `own` places no Reservations" in asked.getvalue()

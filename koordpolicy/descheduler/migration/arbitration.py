@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from koordpolicy.algorithms.descheduling.arbitration import Decided, WaitingMigration, arbitrate
-from koordpolicy.algorithms.descheduling.migration import MigrationMode
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.descheduler.migration.job import MigrationJob, new_job
 from koordpolicy.descheduler.migration.jobs import MigrationJobs
@@ -123,8 +122,9 @@ class Arbitration:
             return Stays("migrating", "it is being migrated already")
         seen = sight_of(self._objects, pod, graph.catalogue, now)
         mode = rules.mode(seen.facts, now)
-        if mode is MigrationMode.RESERVATION_FIRST and not rules.reservable(seen.facts, now):
-            return Stays("reservable", f"its scheduler {pod.scheduler_name} places no Reservations")
+        barred = rules.unreservable(seen.facts, pod.scheduler_name, now)
+        if barred is not None:
+            return barred
         workload, trouble = await self._workload(pod)
         if trouble is not None:
             return trouble

@@ -6,12 +6,13 @@ from typing import Any, Final
 
 from koordpolicy.algorithms.descheduling.migration import MigrationMode
 from koordpolicy.algorithms.descheduling.throttle import MigrationLimits
-from koordpolicy.descheduler.rules import Asked
+from koordpolicy.descheduler.rules import Asked, Stays
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.sortable import SortKey, sort_key_of
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
+from koordpolicy.model.scheduler_config import DEFAULT_SCHEDULER
 from koordpolicy.model.time import NANOSECONDS
 
 KIND: Final = "Migration"
@@ -70,6 +71,12 @@ class MigrationRules:
     def reservable(self, pod: Record, now: int) -> bool:
         """Whether the pod's scheduler places Reservations."""
         return self._asked.holds("reservable", _roots(pod, now))
+
+    def unreservable(self, pod: Record, scheduler: str, now: int) -> Stays | None:
+        """Why no room can be kept for a pod whose migration has to begin with that; None where it can, or need not."""
+        if self.mode(pod, now) is not MigrationMode.RESERVATION_FIRST or self.reservable(pod, now):
+            return None
+        return Stays("reservable", f"its scheduler `{scheduler or DEFAULT_SCHEDULER}` places no Reservations")
 
     def ttl(self, pod: Record, now: int) -> int:
         """How long a migration of the pod may take, in nanoseconds; 0 for no limit. Raises CelError."""

@@ -183,7 +183,7 @@ def test_the_report_says_what_moves_and_what_is_gained() -> None:
         "  LowNodeLoad: 1 high, 1 both low\n"
         "    full: cpu 90 % → 60 %, memory 8 % → 5 %\n"
         "  default/first: full → empty by LowNodeLoad (dry run): node is overutilized, node cpu usage(90.00%)>threshold(70.00%)\n"
-        "  1 pods to move"
+        "  1 pod to move"
     )
     shown = report_data(found)
     assert shown["moves"][0]["to"] == "empty"
@@ -344,3 +344,34 @@ def test_a_pod_goes_only_where_the_scheduler_says_it_would_end_better(
         }
         assert "stay: the scheduler would put it on" in "\n".join(report_text(found))
         assert report_data(found)["stay"][0]["pod"] == "default/first"
+
+
+@pytest.mark.parametrize("amount", ["9223372036854775807", "8E"])
+def test_pods_that_ask_for_all_there_is_take_no_round_from_others(amount: str) -> None:
+    strategy = {
+        **BY_LOAD,
+        "name": "LowNodeUtilization",
+        "load": {"high": {"cpu": "70%"}, "low": {"cpu": "40%"}},
+    }
+    nodes = [node("full"), node("empty"), node("third")]
+    pods = [pod("first", "full", "3"), pod("second", "full", "3"), pod("fourth", "full", "3")]
+    rest = [pod(f"huge-{number}", "third", amount) for number in range(2)]
+    expected = moved(one_round(policies(strategy), objects(nodes, pods)))
+    assert expected
+    assert expected == [
+        one
+        for one in moved(one_round(policies(strategy), objects(nodes, [*pods, *rest])))
+        if one[1] == "full"
+    ]
+
+
+def test_a_strategy_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> Any:
+        raise OverflowError
+
+    monkeypatch.setattr("koordpolicy.descheduler.round.balance", fails)
+    found = one_round(policies(BY_LOAD, ALL), full_and_empty())
+    assert list(found.failed) == ["LowNodeLoad"]
+    assert {one.strategy for one in found.moves} == {"all"}
+    assert any("LowNodeLoad failed" in line for line in report_text(found))
+    assert report_data(found)["failed"] == ["LowNodeLoad"]
