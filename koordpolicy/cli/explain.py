@@ -5,6 +5,7 @@ be moved, what a quota may use, or what admission makes of a pod.
 import argparse
 import re
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final
 
 from koordpolicy.cli.at_flag import moment_of
@@ -28,6 +29,7 @@ from koordpolicy.graph.notation import written
 from koordpolicy.graph.reads import fact_type
 from koordpolicy.language.cel.values import Timestamp
 
+_BUNDLE: Final = b"kind: PolicyBundle"
 _OF_KERNELS: Final = """
 
 What the kernel of a node is told, and by which rules, its agent says: `koordpolicy
@@ -79,6 +81,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         if declared is not None:
             _show({"name": what}, declared + (_OF_KERNELS if what == "node" else ""), arguments, terminal)
             return OK
+    _say_of_whom(arguments, terminal)
     graph = graph_of(arguments.policies, arguments.compiler).at(moment_of(arguments.at))
     try:
         terminal.print(_decided(graph, arguments, terminal))
@@ -91,6 +94,7 @@ def _explain_record(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """A decision on a node or pod of a cluster."""
     if arguments.given is not None:
         raise CannotRunError("the facts come from `--given` or from a cluster: give one of the two")
+    _say_of_whom(arguments, terminal)
     graph = graph_of(arguments.policies, arguments.compiler)
     records = import_module("koordpolicy.cli.explain_record")
     try:
@@ -106,6 +110,14 @@ def _explain_record(arguments: argparse.Namespace, terminal: Terminal) -> int:
     else:
         terminal.print(describe_answer(graph, name, facts.records, frozenset(), terminal.width))
     return OK
+
+
+def _say_of_whom(arguments: argparse.Namespace, terminal: Terminal) -> None:
+    """Who stands in a bundle's folder and names no policies may mean that bundle, as `check` does there."""
+    if not arguments.policies and any(
+        _BUNDLE in one.read_bytes() for one in Path().glob("*.y*ml") if one.is_file()
+    ):
+        terminal.say("the built-in pack alone is asked; `-p .` asks the bundle in this folder")
 
 
 def _show(about: dict[str, str], text: str, arguments: argparse.Namespace, terminal: Terminal) -> None:

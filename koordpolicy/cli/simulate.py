@@ -103,6 +103,9 @@ def _compare(
         other = other.at(moment_of(arguments.start))
     paths = arguments.policies or [f"examples/{EXAMPLE}"]
     names = ", ".join(arguments.against), ", ".join(paths)
+    if other.digest == graph.digest and arguments.output != "json":
+        terminal.print("Both are the same policies: nothing can differ, and nothing was simulated.")
+        return OK
     reports: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
     for seed in range(arguments.seed, arguments.seed + arguments.seeds):
         workload = workload_of(arguments, seed)

@@ -110,3 +110,11 @@ def test_what_cannot_be_asked_together_says_so(less: str) -> None:
     assert call("-o", "markdown")[0] == 2
     assert call("--against", less, "--explain", "x")[0] == 2
     assert call("--against", str(Path(less) / "nowhere"))[0] == 2
+
+
+@pytest.mark.parametrize("output", ["text", "markdown"])
+def test_policies_are_not_simulated_against_themselves(output: str) -> None:
+    out = io.StringIO()
+    asked = ["simulate", "--generate", "3", "-o", output, "-p", str(EXAMPLE), "--against", str(EXAMPLE)]
+    assert main(asked, Terminal(out, out)) == 0
+    assert out.getvalue() == "Both are the same policies: nothing can differ, and nothing was simulated.\n"

@@ -55,3 +55,15 @@ def test_what_are_no_facts_is_told(words: tuple[str, ...], given: bytes, problem
     code, out, said = run(*words, given=given)
     assert (code, out) == (2, "")
     assert problem in said
+
+
+def test_who_stands_in_a_bundle_hears_that_another_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bundle = "apiVersion: koordpolicy.io/v1alpha1\nkind: PolicyBundle\nmetadata: {name: own}\n"
+    (tmp_path / "koordpolicy.yaml").write_text(bundle + "spec: {extends: [koordinator]}\n", "utf-8")
+    code, out, err = run("-g", "-", given=FACTS)
+    assert (code, out) == (0, wanted)
+    assert err == "the built-in pack alone is asked; `-p .` asks the bundle in this folder\n"
+    assert run("-g", "-", "-p", ".", given=FACTS)[2] == ""
