@@ -4,7 +4,6 @@ The one door to grpcio. Messages are never decoded here, so that whatever a newe
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -13,6 +12,7 @@ import grpc
 import grpc.aio
 
 from koordpolicy.cri.methods import UNARY
+from koordpolicy.cri.sockets import OwnSocket
 
 Metadata: TypeAlias = Sequence[tuple[str, str | bytes]]
 
@@ -105,26 +105,24 @@ class GrpcServer:
 
     def __init__(self, path: Path, handlers: Mapping[str, Handler], onward: Channel | None = None) -> None:
         self.path = path
+        self._socket = OwnSocket(path)
         self._server = grpc.aio.server(options=_SERVER)
         self._server.add_generic_rpc_handlers((_Methods(handlers, onward),))
 
     async def start(self, mode: int = 0o660) -> None:
         """Listen. A socket that a killed process left is taken away. Raises OSError."""
-        self.path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):
-            self.path.unlink()
+        self._socket.prepare()
         try:
-            self._server.add_insecure_port(f"unix:{self.path}")
+            self._server.add_insecure_port(f"unix:{self._socket.early}")
         except RuntimeError as error:
             raise OSError(f"cannot listen there: {error}") from None
+        self._socket.place(mode)
         await self._server.start()
-        self.path.chmod(mode)
 
     async def stop(self) -> None:
         """End, once calls that are under way have, or after two seconds."""
+        self._socket.unlink()
         await self._server.stop(_GRACE)
-        with suppress(FileNotFoundError):
-            self.path.unlink()
 
 
 class _Methods(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpcio has no types of its own

@@ -16,6 +16,7 @@ from koordpolicy.cri.ttrpc import (
     REQUEST,
     RESPONSE,
     Disconnected,
+    Failures,
     Refused,
     answer_of,
     asked,
@@ -33,7 +34,7 @@ _BUFFER: Final = 4096
 """Bytes of a piece: readers in Go take no more at once than their buffer holds."""
 
 Answer: TypeAlias = Callable[[str, bytes], Awaitable[bytes]]
-"""Answers a method, by its name without the service. Raises `Refused`; KeyError for one that it does not know."""
+"""Answers a method, by its name without the service. Raises `Refused`, by `not_known` for one that it does not know."""
 
 
 @dataclass(slots=True)
@@ -47,6 +48,7 @@ class Trunk:
     _buffers: dict[int, bytearray] = field(default_factory=dict)
     _waiting: dict[int, "asyncio.Future[bytes]"] = field(default_factory=dict)
     _stream: int = -1
+    _failures: Failures = field(default_factory=Failures)
 
     async def run(self, answer: Answer) -> None:
         """Answer, and take answers, one after the other, until the other side goes. Raises `Disconnected`."""
@@ -81,11 +83,20 @@ class Trunk:
         buffer += await self.reader.readexactly(length)
         for stream, kind, data in frames(buffer):
             if connection == self.served and kind == REQUEST:
-                await self._send(self.served, frame(stream, RESPONSE, await _answered(answer, data)))
+                await self._send(self.served, frame(stream, RESPONSE, await self._answered(answer, data)))
             elif connection == self.asked and kind == RESPONSE:
                 waiting = self._waiting.get(stream)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(data)
+
+    async def _answered(self, answer: Answer, data: bytes) -> bytes:
+        method, payload = asked(data)
+        try:
+            return answer_of(await answer(method, payload))
+        except Refused as refused:
+            return refusal_of(refused)
+        except Exception as error:  # noqa: BLE001  # whatever it is, others on the connection wait for their answers
+            return self._failures.answer(method, error)
 
     async def _send(self, connection: int, data: bytes) -> None:
         for at in range(0, len(data), _BUFFER):
@@ -98,11 +109,3 @@ async def connect(path: Path, served: int, asked: int) -> Trunk:
     """Connect to a socket. Raises OSError."""
     reader, writer = await asyncio.open_unix_connection(str(path))
     return Trunk(reader, writer, served, asked)
-
-
-async def _answered(answer: Answer, data: bytes) -> bytes:
-    method, payload = asked(data)
-    try:
-        return answer_of(await answer(method, payload))
-    except (Refused, KeyError) as error:
-        return refusal_of(method, error)

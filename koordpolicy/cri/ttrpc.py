@@ -5,20 +5,24 @@ ends parse what comes in the very call that brings it, which takes an eighth of 
 """  # fmt: skip
 
 import asyncio
+import logging
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
+from koordpolicy.cri.sockets import OwnSocket
 from koordpolicy.cri.wire import Field, Form, Message, Shape, WireError
+
+LOG: Final = logging.getLogger(__name__)
 
 FRAME: Final = struct.Struct(">IIBB")
 REQUEST, RESPONSE = 1, 2
 LONGEST: Final = 4 << 20
 """Bytes of a message, as the protocol has it."""
 _STREAMS: Final = 1 << 32
+_MOST_TOLD: Final = 100
 
 _ASKED: Final[Shape] = {
     "service": Field(1, Form.TEXT),
@@ -56,7 +60,12 @@ class Refused(Exception):
 
 
 AnswerNow: TypeAlias = Callable[[str, bytes], bytes]
-"""Answers a method, by its name without the service, at once. Raises `Refused`; KeyError for one that it does not know."""
+"""Answers a method, by its name without the service, at once. Raises `Refused`, by `not_known` for one that it does not know."""
+
+
+def not_known(method: str) -> Refused:
+    """What is said of a method that nobody answers."""
+    return Refused(f"{method} is not known here", Status.UNIMPLEMENTED)
 
 
 def frame(stream: int, kind: int, data: bytes) -> bytes:
@@ -105,17 +114,29 @@ def answer_of(payload: bytes) -> bytes:
     return made.encoded()
 
 
-def refusal_of(method: str, error: Refused | KeyError) -> bytes:
+def refusal_of(refused: Refused) -> bytes:
     """A response that is none."""
-    refused = (
-        error if isinstance(error, Refused) else Refused(f"{method} is not known here", Status.UNIMPLEMENTED)
-    )
     status = Message(_STATUS)
     status.put_integer("code", refused.status)
     status.put_text("message", str(refused))
     made = Message(_ANSWERED)
     made.put_message("status", status)
     return made.encoded()
+
+
+class Failures:
+    """Errors that nobody foresaw, in the answers of one who answers: they cost the call that met them, and no other."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, type[Exception]]] = set()
+
+    def answer(self, method: str, error: Exception) -> bytes:
+        """The response in place of an answer. The log has the traceback of the first of each sort."""
+        sort = method, type(error)
+        if sort not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(sort)
+            LOG.error("%s could not be answered", method, exc_info=error)
+        return refusal_of(Refused(f"{method} failed here by an error of ours, which the log tells of"))
 
 
 def payload_of(data: bytes) -> bytes:
@@ -134,29 +155,28 @@ class TtrpcServer:
     def __init__(self, path: Path, answer: AnswerNow) -> None:
         self.path = path
         self._answer = answer
+        self._failures = Failures()
+        self._socket = OwnSocket(path)
         self._server: asyncio.Server | None = None
         self._connections: set[_Answering] = set()
 
     async def start(self, mode: int = 0o660) -> None:
         """Listen. A socket that a killed process left is taken away. Raises OSError."""
-        self.path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):
-            self.path.unlink()
+        self._socket.prepare()
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_unix_server(self._accept, str(self.path))
-        self.path.chmod(mode)
+        self._server = await loop.create_unix_server(self._accept, str(self._socket.early))
+        self._socket.place(mode)
 
     async def stop(self) -> None:
         """End: nothing is under way, since each question is answered at once."""
+        self._socket.unlink()
         if self._server is not None:
             self._server.close()
         for one in list(self._connections):
             one.close()
-        with suppress(FileNotFoundError):
-            self.path.unlink()
 
     def _accept(self) -> "_Answering":
-        return _Answering(self._answer, self._connections)
+        return _Answering(self._answer, self._failures, self._connections)
 
 
 class _Connection(asyncio.Protocol):
@@ -201,9 +221,10 @@ class _Connection(asyncio.Protocol):
 
 
 class _Answering(_Connection):
-    def __init__(self, answer: AnswerNow, among: "set[_Answering]") -> None:
+    def __init__(self, answer: AnswerNow, failures: Failures, among: "set[_Answering]") -> None:
         super().__init__()
         self._answer = answer
+        self._failures = failures
         self._among = among
         among.add(self)
 
@@ -216,8 +237,10 @@ class _Answering(_Connection):
         method, payload = asked(data)
         try:
             made = answer_of(self._answer(method, payload))
-        except (Refused, KeyError) as error:
-            made = refusal_of(method, error)
+        except Refused as refused:
+            made = refusal_of(refused)
+        except Exception as error:  # noqa: BLE001  # whatever it is, others on the connection wait for their answers
+            made = self._failures.answer(method, error)
         self.send(stream, RESPONSE, made)
 
 

@@ -26,6 +26,8 @@ _KEPT: Final[Shape] = {
     "has_resources": Field(4, Form.INTEGER),
 }
 _IDENTITY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
+_SUFFIX: Final = ".record"
+"""Of the names of files that the proxy makes, and may take away again; those of others are not its own to judge."""
 _LARGEST: Final = 16 << 20
 _OWN: Final = 0o600
 
@@ -44,30 +46,32 @@ class Checkpoint:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._told = False
+        self._told = self._told_of_others = False
 
     def read(self) -> dict[str, Kept]:
-        """All records that can be read; the others go."""
+        """All records that can be read; the others go, but files by names that are none of ours stay."""
         found = {}
-        for path in self._files():
+        for identity in self._identities():
+            path = self._path(identity)
             try:
                 with path.open("rb") as file:
-                    found[path.name] = read_record(file.read(_LARGEST))
+                    found[identity] = read_record(file.read(_LARGEST))
             except (OSError, WireError) as error:
                 LOG.warning("%s is no record of a pod or container: %s", path, error)
-                self.forget(path.name)
+                self.forget(identity)
         return found
 
     def keep(self, identity: str, kept: Kept) -> None:
         """Write a record, in place of the one there is."""
         if _IDENTITY.fullmatch(identity) is None:
             return
-        partly = self._directory / f".{identity}"
+        path = self._path(identity)
+        partly = path.with_name(f".{path.name}")
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             with open(partly, "wb", opener=lambda path, flags: os.open(path, flags, _OWN)) as file:
                 file.write(_encoded(kept))
-            partly.replace(self._directory / identity)
+            partly.replace(path)
         except OSError as error:
             if not self._told:
                 LOG.warning(
@@ -81,19 +85,35 @@ class Checkpoint:
         """Take a record away."""
         if _IDENTITY.fullmatch(identity) is not None:
             with suppress(OSError):
-                (self._directory / identity).unlink()
+                self._path(identity).unlink()
 
-    def _files(self) -> Iterator[Path]:
+    def _path(self, identity: str) -> Path:
+        return self._directory / f"{identity}{_SUFFIX}"
+
+    def _identities(self) -> Iterator[str]:
         try:
-            names = sorted(self._directory.iterdir())
+            paths = sorted(self._directory.iterdir())
         except OSError:
             return  # nothing was kept yet
-        for path in names:
-            if _IDENTITY.fullmatch(path.name) is not None:
-                yield path
-            else:
+        others = []
+        for path in paths:
+            partly, name = path.name.startswith("."), path.name.removeprefix(".")
+            identity = name.removesuffix(_SUFFIX)
+            if not name.endswith(_SUFFIX) or _IDENTITY.fullmatch(identity) is None:
+                others.append(path.name)
+            elif partly:
                 with suppress(OSError):
                     path.unlink()  # one that a killed proxy was about to write
+            else:
+                yield identity
+        if others and not self._told_of_others:
+            self._told_of_others = True
+            LOG.warning(
+                "%s holds other files than records (%d, such as %s), which are left alone: give records a directory of their own",
+                self._directory,
+                len(others),
+                others[0],
+            )
 
 
 def _encoded(kept: Kept) -> bytes:

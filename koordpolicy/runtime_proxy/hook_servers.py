@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import stat as files
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -140,7 +141,7 @@ class HookServers:
         server: HookServer | None
         path = self._directory / name
         try:
-            server = read_hook_server(name, path.read_bytes()[:_LONGEST])
+            server = read_hook_server(name, _read(path))
             LOG.info(
                 "hook server %s at %s: %s", server.name, server.endpoint, ", ".join(sorted(server.stages))
             )
@@ -152,7 +153,10 @@ class HookServers:
 
 def read_hook_server(name: str, data: bytes) -> HookServer:
     """What a file announces. Raises ValueError."""
-    said: Any = json.loads(data)
+    try:
+        said: Any = json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     if not isinstance(said, dict):
         raise ValueError("an object with `remote-endpoint` and `runtime-hooks` was expected")  # noqa: TRY004  # of a file
     endpoint, stages = said.get("remote-endpoint"), said.get("runtime-hooks") or []
@@ -166,5 +170,18 @@ def read_hook_server(name: str, data: bytes) -> HookServer:
     return HookServer(name, _path(endpoint), frozenset(stages), fails, direct)
 
 
+def _read(path: Path) -> bytes:
+    """A file of whoever announces itself: neither one that has no end, nor one that lets its reader wait. Raises OSError, ValueError."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not files.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is no plain file")
+        data = file.read(_LONGEST + 1)
+    if len(data) > _LONGEST:
+        raise ValueError(f"it has more than {_LONGEST} bytes")
+    return data
+
+
 def _path(endpoint: str) -> Path:
+    if not endpoint.isprintable():
+        raise ValueError(f"{endpoint!a} is no path of a socket")
     return Path(endpoint.removeprefix(_SCHEME))

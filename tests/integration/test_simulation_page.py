@@ -1,6 +1,7 @@
 """The report of a simulation as a page of HTML, and what is left of one that was interrupted."""
 
 import io
+import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -84,6 +85,24 @@ def test_lines_stay_within_their_chart() -> None:
         points = [tuple(map(float, one.split())) for one in re.split("[MLZ]", path) if one]
         assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in points)
     assert chart("x", "%", ["a"], [Line("one", "blue", [0.0])]) == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "empty"),
+    [
+        ([math.inf, 1.0], False), ([math.nan, 1.0], False), ([math.nan, -math.inf], True), ([-1.0, -2.0], True),
+        ([-5.0, 2.0], False), ([5e-324, 0.0], False), ([1.7e308, 1e-300], False),
+    ],
+)  # fmt: skip
+def test_numbers_that_no_axis_has_are_drawn_within_it_or_not_at_all(values: list[float], empty: bool) -> None:
+    drawn = chart("x", "%", ["a", "b"], [Line("one", "blue", values, filled=True)])
+    assert (drawn == "") == empty
+    for path in re.findall(r' d="([^"]*)"', drawn):
+        numbers = [float(one) for one in re.split("[MLHZ ]", path) if one]
+        assert all(0 <= one <= WIDTH for one in numbers)
+    for value in [] if empty else values:
+        if not math.isfinite(value):
+            assert f"one: {value}" in drawn
 
 
 def test_an_interrupt_leaves_a_report_of_the_time_before() -> None:

@@ -31,7 +31,7 @@ from koordpolicy.cri.nri_shapes import (
 )
 from koordpolicy.cri.shapes import POD_METADATA, RESOURCES
 from koordpolicy.cri.trunk import connect
-from koordpolicy.cri.ttrpc import Disconnected, Refused
+from koordpolicy.cri.ttrpc import Disconnected, Refused, not_known
 from koordpolicy.cri.wire import Message, WireError
 from koordpolicy.model.pod import Pod
 
@@ -101,7 +101,7 @@ class NriPlugin:
             await asyncio.gather(answering, return_exceptions=True)
 
     async def answer(self, method: str, data: bytes) -> bytes:
-        """The answer to what a runtime asks or tells. Raises `Refused`, KeyError for a method that no hook is for."""
+        """The answer to what a runtime asks or tells. Raises `Refused`."""
         try:
             if method == "Configure":
                 return self._configured(Message(CONFIGURE, data))
@@ -111,7 +111,9 @@ class NriPlugin:
                 return made.encoded()
             if method in ("StateChange", "Shutdown"):
                 return b""
-            return self._changed(_STAGES[method], Message(OF_CONTAINER, data))
+            if (stage := _STAGES.get(method)) is None:
+                raise not_known(method)
+            return self._changed(stage, Message(OF_CONTAINER, data))
         except WireError as error:
             raise Refused(f"{method} is no message: {error}") from None
 

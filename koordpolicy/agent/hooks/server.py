@@ -12,7 +12,7 @@ from koordpolicy.agent.hooks.scenes import HookScenes, NodeUnknown
 from koordpolicy.agent.hooks.starting import HookFailed
 from koordpolicy.cri.calls import CallFailed, GrpcCall, GrpcServer, Handler
 from koordpolicy.cri.stages import TTRPC_ENDPOINT, HookStage
-from koordpolicy.cri.ttrpc import Refused, Status, TtrpcServer
+from koordpolicy.cri.ttrpc import Refused, Status, TtrpcServer, not_known
 from koordpolicy.cri.wire import WireError
 from koordpolicy.files import replace_file
 
@@ -92,7 +92,10 @@ class HookServing:
         return handle
 
     def _answer_method(self, method: str, request: bytes) -> bytes:
-        return self._answer(_STAGES[method], request)
+        stage = _STAGES.get(method)
+        if stage is None:
+            raise not_known(method)
+        return self._answer(stage, request)
 
     def _answer(self, stage: HookStage, request: bytes) -> bytes:
         """The answer to a question. Raises `Refused`."""

@@ -1,5 +1,6 @@
 """Charts as SVG, drawn by their numbers alone: lines over time, with an axis, a legend and what stands under the pointer."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -11,6 +12,9 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 14, 26
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 _LINES: Final = 4
 _TIMES: Final = 8
+_LEAST_TOP: Final = 1e-9
+_MOST_TOP: Final = 1e300
+"""Between these an axis can be divided; what is beyond is drawn at its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +28,14 @@ class Line:
 
 
 def chart(title: str, unit: str, times: Sequence[str], lines: Sequence[Line]) -> str:
-    """A figure; `times` are the names of the moments, as many as each line has values. Empty where there is nothing to draw."""
-    if not times or not any(value for line in lines for value in line.values):
+    """A figure; `times` are the names of the moments, as many as each line has values. Empty where nothing is above 0.
+
+    Numbers below 0 are drawn at it, those that are not finite are left out; the tips tell them all.
+    """
+    most = max((value for line in lines for value in line.values if math.isfinite(value)), default=0.0)
+    if not times or most <= 0:
         return ""
-    top = _top(max(value for line in lines for value in line.values))
+    top = _top(most)
     parts = "".join((*_grid(top, unit), *_clock(times), *_drawn(lines, top), *_pointed(times, lines, unit)))
     legend = "".join(f'<span class="key {line.style}">{escape(line.name)}</span>' for line in lines)
     return (
@@ -39,12 +47,15 @@ def chart(title: str, unit: str, times: Sequence[str], lines: Sequence[Line]) ->
 
 def shown(value: float, unit: str) -> str:
     """A number of an axis or a tip."""
+    if not math.isfinite(value):
+        return str(value)
     digits = 0 if value >= 100 or value == int(value) else 1 if value >= 1 else 2
     return f"{value:,.{digits}f}{' ' if unit and unit != '%' else ''}{unit}"
 
 
 def _top(most: float) -> float:
     """The least round number that is no less than the most."""
+    most = min(max(most, _LEAST_TOP), _MOST_TOP)
     step = 1.0
     while step * 10 <= most:
         step *= 10
@@ -58,7 +69,7 @@ def _x(at: int, count: int) -> float:
 
 
 def _y(value: float, top: float) -> float:
-    return HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * (value / top if top else 0.0)
+    return HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * min(max(value / top, 0.0), 1.0)
 
 
 def _grid(top: float, unit: str) -> Iterator[str]:
@@ -80,11 +91,12 @@ def _drawn(lines: Sequence[Line], top: float) -> Iterator[str]:
     floor = _y(0, top)
     for line in lines:
         count = len(line.values)
-        points = [f"{_x(at, count):.1f} {_y(value, top):.1f}" for at, value in enumerate(line.values)]
+        drawn = [(_x(at, count), value) for at, value in enumerate(line.values) if math.isfinite(value)]
+        if not drawn:
+            continue
+        points = [f"{x:.1f} {_y(value, top):.1f}" for x, value in drawn]
         if line.filled:
-            area = (
-                f"M{_x(0, count):.1f} {floor:.1f}L{'L'.join(points)}L{_x(count - 1, count):.1f} {floor:.1f}Z"
-            )
+            area = f"M{drawn[0][0]:.1f} {floor:.1f}L{'L'.join(points)}L{drawn[-1][0]:.1f} {floor:.1f}Z"
             yield f'<path class="area {line.style}" d="{area}"/>'
         yield f'<path class="line {line.style}" d="M{"L".join(points)}"/>'
 

@@ -123,8 +123,7 @@ class PlainConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._idle:
-            self._idle = False
-            self.deadline = self._among.now() + self._among.limits.head
+            self._begin()
         self._received += data
         if not (self._working or self._full):
             self._take()
@@ -155,7 +154,8 @@ class PlainConnection(asyncio.Protocol):
             if self._transport.is_closing():
                 self._received.clear()
                 return
-            self._idle = False
+            if self._idle:  # it came in one piece with what was answered
+                self._begin()
             head = self._head or self._plain()
             if head is None:
                 self._hand_over()
@@ -165,16 +165,18 @@ class PlainConnection(asyncio.Protocol):
             if route is None:
                 self._hand_over()
                 return
-            if self._head is None:
-                try:
-                    self._among.answering.room.take(head.length)
-                except BodyProblem as problem:
-                    refused = self._among.answering.answer_problem(path, problem)
-                    self._send(refused, last=True)
-                    return
-                self._head, self._held = head, head.length
+            self._head = head
             end = head.taken + head.length
-            if len(self._received) < end:
+            come = min(len(self._received), end) - head.taken
+            try:
+                self._among.answering.room.take(come - self._held)
+            except BodyProblem as problem:
+                self._head = None
+                refused = self._among.answering.answer_problem(path, problem)
+                self._send(refused, last=True)
+                return
+            self._held = come  # what a head promises takes no room before it comes
+            if come < head.length:
                 return
             body = bytes(memoryview(self._received)[head.taken : end])
             del self._received[:end]
@@ -185,6 +187,11 @@ class PlainConnection(asyncio.Protocol):
                 self._send(answer)
             else:
                 self._wait(answer)
+
+    def _begin(self) -> None:
+        """Something of a request is there: the rest of its head has the time of one."""
+        self._idle = False
+        self.deadline = self._among.now() + self._among.limits.head
 
     def _plain(self) -> RequestHead | None:
         """The head of a plain request; None for everything else."""

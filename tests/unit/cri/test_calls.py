@@ -9,7 +9,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from koordpolicy.cri.calls import Channel, GrpcCall, GrpcServer
+from koordpolicy.cri.calls import CallFailed, Channel, GrpcCall, GrpcServer, Handler
 
 EVENTS = "/runtime.v1.RuntimeService/GetContainerEvents"
 
@@ -98,3 +98,51 @@ def test_a_client_that_goes_ends_the_call_behind(tmp_path: Path) -> None:
         await handler.cancelled.wait()
 
     story(tmp_path, work)
+
+
+def test_one_that_ends_leaves_the_socket_of_its_successor(tmp_path: Path) -> None:
+    def handlers(word: bytes) -> dict[str, Handler]:
+        async def answer(_: GrpcCall) -> bytes:
+            return word
+
+        return {"/s/m": answer}
+
+    async def main() -> None:
+        path = tmp_path / "s.sock"
+        old, new = GrpcServer(path, handlers(b"old")), GrpcServer(path, handlers(b"new"))
+        client = Channel(path)
+        await old.start()
+        assert path.stat().st_mode & 0o777 == 0o660
+        assert await client.call("/s/m", GrpcCall(b"", seconds=10)) == b"old"
+        await new.start()
+        await old.stop()
+        del old  # with it gRPC takes away what it has bound
+        again = Channel(path)
+        assert await again.call("/s/m", GrpcCall(b"", seconds=10)) == b"new"
+        for one in (client, again, new):
+            await (one.stop() if isinstance(one, GrpcServer) else one.close())
+
+    asyncio.run(main())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_ours_costs_the_call_that_met_it_alone(tmp_path: Path) -> None:
+    async def answer(call: GrpcCall) -> bytes:
+        if call.request == b"fail":
+            raise KeyError("x")
+        return call.request
+
+    async def main() -> None:
+        server, client = GrpcServer(tmp_path / "s.sock", {"/s/m": answer}), Channel(tmp_path / "s.sock")
+        await server.start()
+        before, failed, after = await asyncio.gather(
+            *(client.call("/s/m", GrpcCall(one, seconds=10)) for one in (b"1", b"fail", b"2")),
+            return_exceptions=True,
+        )
+        assert (before, after) == (b"1", b"2")
+        assert isinstance(failed, CallFailed)
+        assert failed.code == "UNKNOWN"
+        await client.close()
+        await server.stop()
+
+    asyncio.run(main())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from koordpolicy.cri.trunk import Answer, Trunk, connect
-from koordpolicy.cri.ttrpc import Disconnected, Refused
+from koordpolicy.cri.ttrpc import Disconnected, Refused, Status, not_known
 
 LARGE = b"x" * (1 << 20)
 
@@ -15,8 +15,10 @@ LARGE = b"x" * (1 << 20)
 async def echo(method: str, data: bytes) -> bytes:
     if method == "Refuse":
         raise Refused("not now")
+    if method == "Fail":
+        raise KeyError("a secret")
     if method != "Echo":
-        raise KeyError(method)
+        raise not_known(method)
     return data
 
 
@@ -57,6 +59,18 @@ def test_both_ends_ask_and_answer(tmp_path: Path) -> None:
             await theirs.call("s", "Unheard", b"", 10)
 
     story(tmp_path, work)
+
+
+def test_an_error_of_ours_ends_no_connection(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def work(mine: Trunk, theirs: Trunk) -> None:
+        with pytest.raises(Refused, match="failed here") as refused:
+            await mine.call("s", "Fail", b"", 10)
+        assert refused.value.status is Status.UNKNOWN
+        assert await mine.call("s", "Echo", b"1", 10) == b"1"
+        assert await theirs.call("s", "Echo", b"2", 10) == b"2"
+
+    story(tmp_path, work)
+    assert any(one.exc_info for one in caplog.records)
 
 
 def test_whoever_says_no_messages_is_left(tmp_path: Path) -> None:

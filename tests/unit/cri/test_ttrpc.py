@@ -16,6 +16,7 @@ from koordpolicy.cri.ttrpc import (
     answer_of,
     frame,
     frames,
+    not_known,
     payload_of,
     question,
     refusal_of,
@@ -25,8 +26,10 @@ from koordpolicy.cri.ttrpc import (
 def echo(method: str, data: bytes) -> bytes:
     if method == "Refuse":
         raise Refused("not now", Status.FAILED_PRECONDITION)
+    if method == "Fail":
+        raise KeyError("a secret")
     if method != "Echo":
-        raise KeyError(method)
+        raise not_known(method)
     return data
 
 
@@ -56,6 +59,41 @@ def test_questions_are_answered_whatever_their_size(tmp_path: Path) -> None:
         assert refused.value.status is Status.UNIMPLEMENTED
 
     story(tmp_path, work)
+
+
+def test_an_error_of_ours_costs_the_call_that_met_it_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(server: TtrpcServer, client: TtrpcChannel) -> None:
+        await server.start()
+        await client.call("s", "Echo", b"", 10)  # all that follow come over this connection
+        for _ in range(2):
+            names = ("Echo", "Fail", "Echo")
+            before, failed, after = await asyncio.gather(
+                *(client.call("s", name, b"1", 10) for name in names), return_exceptions=True
+            )
+            assert (before, after) == (b"1", b"1")
+            assert isinstance(failed, Refused)
+            assert failed.status is Status.UNKNOWN
+            assert "secret" not in str(failed)
+            assert "not known" not in str(failed)
+
+    story(tmp_path, work)
+    (told,) = [one for one in caplog.records if one.exc_info]
+    assert "Fail" in told.getMessage()
+
+
+def test_one_that_ends_leaves_the_socket_of_its_successor(tmp_path: Path) -> None:
+    async def work(server: TtrpcServer, client: TtrpcChannel) -> None:
+        await server.start()
+        successor = TtrpcServer(server.path, lambda _, data: b"new")
+        await successor.start()
+        await server.stop()
+        assert await client.call("s", "Echo", b"", 10) == b"new"
+        await successor.stop()
+
+    story(tmp_path, work)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_server_that_goes_is_missed_and_found_again(tmp_path: Path) -> None:
@@ -125,4 +163,4 @@ def test_known_bytes() -> None:
         payload_of(bytes.fromhex("0a0608631202" + "6e6f"))
     assert refused.value.status is Status.UNKNOWN
     assert payload_of(bytes.fromhex("0a00" + "120101")) == b"\x01"
-    assert refusal_of("M", Refused("no")).hex() == "0a060802" + "12026e6f"
+    assert refusal_of(Refused("no")).hex() == "0a060802" + "12026e6f"

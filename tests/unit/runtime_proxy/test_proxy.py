@@ -349,16 +349,19 @@ def test_a_proxy_that_begins_again_knows_what_it_was_told(tmp_path: Path) -> Non
         async with place.hook_server("koordlet") as hooks:
             await place.call("UpdateContainerResources", update(cpu_shares=9))
             asked.append(hooks.heard[-1][1])
-        assert sorted(one.name for one in records.iterdir()) == ["container", "sandbox"]
+        assert sorted(one.name for one in records.iterdir()) == [
+            "container.record",
+            "sandbox.record",
+        ]
         await place.call("RemovePodSandbox", identity("sandbox"))
         assert list(records.iterdir()) == []
         assert place.interceptor.records.containers == {}
 
     run(tmp_path, first)
     assert {one.stat().st_mode & 0o777 for one in records.iterdir()} == {0o600}
-    (records / "of-another-time").write_bytes(b"\xff")
-    (records / "gone").write_bytes((records / "sandbox").read_bytes())
-    (records / ".partly").touch()
+    (records / "of-another-time.record").write_bytes(b"\xff")
+    (records / "gone.record").write_bytes((records / "sandbox.record").read_bytes())
+    (records / ".partly.record").touch()
     runs: dict[str, bytes | CallFailed] = {
         "ListPodSandbox": listed("sandbox"),
         "ListContainers": listed_container("container", "sandbox"),
@@ -373,6 +376,26 @@ def test_a_proxy_that_begins_again_knows_what_it_was_told(tmp_path: Path) -> Non
         "cpu_quota": 50_000,
         "memory_limit_in_bytes": 1 << 30,
     }
+
+
+def test_files_of_others_stay_where_records_are_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    records, theirs = tmp_path / "records", {"admin.conf", ".hidden", "a", "-.record", ".record"}
+    records.mkdir()
+    for name in theirs:
+        (records / name).write_text("a key")
+    (records / "pki").mkdir()
+
+    async def work(place: Place) -> None:
+        await place.call("RunPodSandbox", pod_request(app="web"))
+        await place.interceptor.take_over()
+        await place.call("RemovePodSandbox", identity("sandbox"))
+
+    run(tmp_path, work)
+    assert {one.name for one in records.iterdir()} == {*theirs, "pki"}
+    assert {(records / name).read_text() for name in theirs} == {"a key"}
+    assert len([one for one in caplog.records if "left alone" in one.getMessage()]) == 1
 
 
 def test_where_records_cannot_be_kept_pods_start_all_the_same(tmp_path: Path) -> None:
@@ -431,8 +454,32 @@ def test_announcements_come_change_and_go(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["[]", "{}", '{"remote-endpoint": 1}', '{"remote-endpoint": "/a", "runtime-hooks": "PreStart"}', "nope"],
+    [
+        "[]",
+        "{}",
+        '{"remote-endpoint": 1}',
+        '{"remote-endpoint": "/a", "runtime-hooks": "PreStart"}',
+        "nope",
+        '{"remote-endpoint": "/a\\u0000b"}',
+        '{"remote-endpoint": "/a", "ttrpc-endpoint": "/a\\ud800"}',
+        "[" * 200_000,
+    ],
+    ids=range(8),
 )
 def test_what_announces_nothing_is_told_of(said: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         read_hook_server("a.json", said.encode())
+
+
+def test_an_announcement_that_lets_its_reader_wait_is_passed_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = json.dumps({"remote-endpoint": "/a.sock", "runtime-hooks": ["PreRunPodSandbox"]})
+    os.mkfifo(tmp_path / "a.json")
+    (tmp_path / "b.json").symlink_to("/dev/zero")
+    (tmp_path / "c.json").write_text(said + " " * (1 << 20))
+    (tmp_path / "d.json").write_text(said)
+    (found,) = HookServers(tmp_path, 1).known()
+    assert found.name == "d.json"
+    told = [one.getMessage() for one in caplog.records if "announces no" in one.getMessage()]
+    assert [one.split("/")[-1].split()[0] for one in told] == ["a.json", "b.json", "c.json"]

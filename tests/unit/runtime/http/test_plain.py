@@ -189,6 +189,53 @@ def test_bodies_have_the_room_that_all_share(loop: str) -> None:
     play(loop, scene)
 
 
+def test_what_is_promised_takes_no_room_before_it_comes(loop: str) -> None:
+    async def scene() -> None:
+        async with (
+            served(limits=ServerLimits(bodies=1000)) as server,
+            client(server) as one,
+            client(server) as two,
+        ):
+            one.send(post("/told", b"x" * 900)[:-880])
+            await asyncio.sleep(0.05)
+            two.send(post("/told", b"y" * 900))
+            assert (await two.answer())[0] == 201
+            one.send(b"x" * 480)
+            await asyncio.sleep(0.05)
+            two.send(post("/told", b"y" * 900))  # over what has come there is no room for these
+            assert (await two.answer())[0] == 503
+            one.send(b"x" * 400)
+            assert (await one.answer())[0] == 201
+            async with client(server) as three:
+                three.send(post("/told", b"z" * 1000))
+                assert (await three.answer())[0] == 201
+
+    play(loop, scene)
+
+
+@pytest.mark.parametrize("before", [b"", post("/told"), post("/late")], ids=["alone", "told", "late"])
+def test_half_a_head_has_the_time_of_one_whatever_it_came_with(loop: str, before: bytes) -> None:
+    async def scene() -> None:
+        metrics = Metrics("test")
+        async with (
+            served(metrics, ServerLimits(head=0.2, idle=60.0)) as server,
+            client(server) as idle,
+            client(server) as one,
+        ):
+            idle.send(post("/told"))
+            assert (await idle.answer())[0] == 201
+            one.send(before + b"POST /told HTT")
+            async with asyncio.timeout(20):
+                if before:
+                    assert (await one.answer())[0] in (200, 201)
+                assert await one.ended()
+            assert metrics.value("koordpolicy_http_connections_closed_total", reason="slow") == 1
+            idle.send(post("/told"))  # what waits between two requests has its own time
+            assert (await idle.answer())[0] == 201
+
+    play(loop, scene)
+
+
 def test_the_end_waits_for_answers_and_says_that_they_are_the_last(loop: str) -> None:
     async def scene() -> None:
         async with served() as server, client(server) as one, client(server) as idle:
