@@ -109,22 +109,103 @@ def test_ci_runs_the_scripts_of_the_walk(file: str) -> None:
     assert "build/review.md" in said
 
 
+def _begun() -> list[str]:
+    """The commands of the page that make the repository, up to its first commit."""
+    block = next(_CONSOLE.finditer(README.read_text(encoding="utf-8")))["body"]
+    return [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")][:6]
+
+
+def _of_gitlab() -> Any:
+    return YAML(typ="safe").load(EXAMPLE / "repository" / ".gitlab-ci.yml")["review"]
+
+
 def test_the_review_of_gitlab_is_kept_where_a_check_fails(
     tmp_path: Path, environment: Mapping[str, str]
 ) -> None:
-    job = YAML(typ="safe").load(EXAMPLE / "repository" / ".gitlab-ci.yml")["review"]
-    block = next(_CONSOLE.finditer(README.read_text(encoding="utf-8")))["body"]
-    begin = [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
+    job = _of_gitlab()
     change = [
         "git switch --quiet -c greedy && sed -i 's/55%/95%/' overlays/staging/tuning.yaml",
         "git commit --quiet --all -m 'Sell nearly all'",
-        "export CI_MERGE_REQUEST_DIFF_BASE_SHA=$(git rev-parse main)",
+        "git remote add origin . && export CI_MERGE_REQUEST_TARGET_BRANCH_NAME=main",
     ]
     script = "\n".join(("set -eo pipefail", *job["script"]))
     printed = walked(
-        [*begin[:6], *change, f'bash -c {shlex.quote(script)}; echo "ends with $?"'],
+        [*_begun(), *change, f'bash -c {shlex.quote(script)}; echo "ends with $?"'],
         tmp_path / "walk",
         environment,
     )
     assert "ends with 1" in printed[-1]
     assert "a-fifth-is-kept" in (tmp_path / "walk/policies" / job["artifacts"]["paths"][0]).read_text("utf-8")
+
+
+_UNSIGNED = "git -c commit.gpgsign=false commit --quiet --allow-empty -m 'In a hurry'"
+
+
+@pytest.mark.parametrize("base", ["", "nowhere", "main:allowed_signers"])
+def test_a_base_that_is_no_commit_lets_nothing_through(
+    base: str, tmp_path: Path, environment: Mapping[str, str]
+) -> None:
+    asked = f'ci/signed {shlex.quote(base)}; echo "ends with $?"'
+    *_, printed = walked([*_begun(), _UNSIGNED, asked], tmp_path / "walk", environment)
+    assert re.search("ends with [1-9]", printed)
+
+
+def test_commits_that_cannot_be_listed_are_not_taken_for_none(
+    tmp_path: Path, environment: Mapping[str, str]
+) -> None:
+    broken = "rm .git/objects/$(git rev-parse HEAD~1 | sed 's,^..,&/,')"
+    asked = 'ci/signed main; echo "ends with $?"'
+    made = ["git switch --quiet -c broken", _UNSIGNED, _UNSIGNED, broken, asked]
+    *_, printed = walked([*_begun(), *made], tmp_path / "walk", environment)
+    assert re.search("ends with [1-9]", printed)
+
+
+def test_gitlab_trusts_no_signer_whom_the_target_does_not_trust_any_more(
+    tmp_path: Path, environment: Mapping[str, str]
+) -> None:
+    upto = next(at for at, line in enumerate(_of_gitlab()["script"]) if line.startswith("ci/signed "))
+    script = "\n".join(("set -eo pipefail", *_of_gitlab()["script"][: upto + 1]))
+    asked = f'bash -c {shlex.quote(script)}; echo "ends with $?"'
+    printed = walked(
+        [
+            *_begun(),
+            "ssh-keygen -q -t ed25519 -N '' -f ../grace",
+            'echo "grace@example.org namespaces=\\"git\\" $(cat ../grace.pub)" >> allowed_signers',
+            "git commit --quiet --all -m 'Trust Grace'",
+            "git remote add origin . && export CI_MERGE_REQUEST_TARGET_BRANCH_NAME=main",
+            "export CI_MERGE_REQUEST_DIFF_BASE_SHA=$(git rev-parse main)",
+            "git switch --quiet -c graces && git config user.signingkey ../grace.pub",
+            "git commit --quiet --allow-empty -m 'Signed by Grace'",
+            asked,
+            "git switch --quiet main && git config user.signingkey ../ada.pub",
+            "sed -i /grace@/d allowed_signers && git commit --quiet --all -m 'Trust Grace no more'",
+            "git switch --quiet graces",
+            asked,
+        ],
+        tmp_path / "walk",
+        environment,
+    )
+    trusted, revoked = printed[-5], printed[-1]
+    assert "ends with 0" in trusted
+    assert "(Signed by Grace)" in revoked
+    assert "ends with 1" in revoked
+
+
+@pytest.mark.parametrize("name", ["x\n\n**Nothing changes.** @admins", "staging\n", "Staging", "a b"])
+def test_the_name_of_an_overlay_cannot_speak_in_the_comment(
+    name: str, tmp_path: Path, environment: Mapping[str, str]
+) -> None:
+    *_, printed = walked(
+        [
+            *_begun(),
+            f"git switch --quiet -c named && cp -r overlays/staging overlays/{shlex.quote(name)}",
+            "git add --all && git commit --quiet -m 'Another one'",
+            'ci/review main 2> ../told; echo "ends with $?"',
+        ],
+        tmp_path / "walk",
+        environment,
+    )
+    assert printed == (
+        "**Refused:** the name of a folder in `overlays` is not of `a-z`, `0-9` and `-` alone.\nends with 1\n"
+    )
+    assert "name the folder otherwise" in (tmp_path / "walk/told").read_text("utf-8")

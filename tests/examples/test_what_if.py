@@ -1,6 +1,7 @@
 """`examples/12-what-if`: its scripts, run as CI runs them, write the comment and hand it to who posts it."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -66,7 +67,9 @@ def programs(tmp_path: Path) -> Path:
 def test_the_comment_is_written_and_posted(
     where: str, variables: dict[str, str], steps: list[str], checkout: Path, programs: Path, tmp_path: Path
 ) -> None:
-    assert steps[0] == 'python -m pip install --quiet "$KOORDPOLICY_PACKAGE"'  # what is here is asked instead
+    assert (
+        steps[0] == 'python -P -m pip install --quiet "$KOORDPOLICY_PACKAGE"'
+    )  # what is here is asked instead
     said = {
         "WHAT_IF_DAY": DAY,
         "TARGET": "main",
@@ -96,3 +99,33 @@ def test_the_comment_is_written_and_posted(
     posted = (tmp_path / "posted").read_text(encoding="utf-8")
     assert "what-if.md" in posted
     assert "/merge_requests/7/notes" in posted if where == "gitlab" else "--body-file" in posted
+
+
+def test_only_who_posts_has_the_token_of_github() -> None:
+    workflow = read("github-workflow.yml")
+    job = workflow["jobs"]["what-if"]
+    assert "env" not in workflow
+    assert "github.token" not in str(job["env"])
+    holders = [step.get("run", "") for step in job["steps"] if "github.token" in str(step)]
+    assert [one.split()[:3] for one in holders] == [["gh", "pr", "comment"]]
+    for step in job["steps"]:
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+
+
+@pytest.mark.parametrize(("where", "_", "steps"), scripts(), ids=["github", "gitlab"])
+def test_a_module_of_the_branch_does_not_stand_for_pip(
+    where: str, _: dict[str, str], steps: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "pip.py").write_text("raise SystemExit('the branch runs')\n", encoding="utf-8")
+    install = steps[0].replace("python", shlex.quote(sys.executable), 1).partition(" install ")[0]
+    done = subprocess.run(
+        ["bash", "-c", f"{install} --version"],
+        cwd=tmp_path,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "the branch runs" not in done.stderr

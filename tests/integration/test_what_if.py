@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -77,6 +78,19 @@ def test_names_cannot_leave_their_place_in_markdown() -> None:
     assert "<img" not in text
     assert "\n# x" not in text
     assert "| pods scheduled (pods) | 1.5 | 5.5 | +4 ± 0 | better |" in text
+
+
+@given(st.text(st.sampled_from("ab./-|<>[]()`*_~\\&@:!#\"'$\n ") | st.characters(), max_size=30))
+def test_names_of_resources_are_no_markup(name: str) -> None:
+    hostile = f"x/cpu{name}"
+    reports = [{**told(1), "overcommit": {hostile: {"offeredMean": of}}} for of in (1.0, 2.0)]
+    row = next(
+        line for line in render_markdown(reports, reports, ("old", "new")).splitlines() if "offered" in line
+    )
+    assert len(re.findall(r"(?<!\\)\|", row)) == 6
+    cell = row.split("|")[1].strip().removesuffix(" (cores)")
+    if not re.fullmatch(r"[A-Za-z0-9 ,%-]+", cell):
+        assert re.fullmatch(r"<code>([^!-,:-@\[-`{-~]|&#\d+;)*</code>", cell), cell
 
 
 @pytest.fixture(scope="module")

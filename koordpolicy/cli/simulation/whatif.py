@@ -1,8 +1,8 @@
 """Two policies compared by simulation: on a terminal, in a comment on a merge request, as data."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
-from typing import Any
+from typing import Any, Final
 
 from koordpolicy.cli.counted import counted
 from koordpolicy.cli.simulation.words import DIM, GREEN, YELLOW, Page, length, percent
@@ -11,6 +11,9 @@ from koordpolicy.simulator.comparison import Compared, Unit, compare
 
 Report = Mapping[str, Any]
 _NAME = 30
+_HARMLESS: Final = re.compile(r"[A-Za-z0-9 ,%-]+")
+_MARKS: Final = re.compile(r"[!-,:-@\[-`{-~]|(?<=www)\.", re.IGNORECASE)
+"""ASCII's punctuation but `-`, `.` and `/`, which mean nothing within a line; the dot makes a link of what begins with `www`."""
 
 
 def found(before: Sequence[Report], after: Sequence[Report], names: tuple[str, str]) -> dict[str, Any]:
@@ -123,7 +126,7 @@ def _table(compared: Sequence[Compared]) -> list[str]:
         "| | before | after | difference | |",
         "|---|--:|--:|--:|---|",
         *(
-            f"| {one.measure.name} ({_unit(one.measure.unit)}) | {_amount(one.before, one.measure.unit)}"
+            f"| {_name(one.measure.name)} ({_unit(one.measure.unit)}) | {_amount(one.before, one.measure.unit)}"
             f" | {_amount(one.after, one.measure.unit)} | {_margin(one)} | {marks[one.better]} |"
             for one in compared
         ),
@@ -134,6 +137,11 @@ def _unit(unit: Unit) -> str:
     return {Unit.SHARE: "share", Unit.SECONDS: "time"}.get(unit, str(unit))
 
 
+def _name(text: str) -> str:
+    """A measure's name: as it is where nothing in it can be markup, else as code. Names of resources are a policy's text."""
+    return text if _HARMLESS.fullmatch(text) else _code(text)
+
+
 def _code(text: str) -> str:
-    """Text as code, whatever it holds."""
-    return f"<code>{escape(one_line(text)).replace('|', '&#124;').replace('`', '&#96;')}</code>"
+    """Text as code, whatever it holds: in `<code>` Markdown still has links and the like, so their marks become entities."""
+    return f"<code>{_MARKS.sub(lambda mark: f'&#{ord(mark[0])};', one_line(text))}</code>"

@@ -5,11 +5,16 @@ from typing import Annotated
 from koordpolicy.language.cel.types import BOOL, INT, STRING, list_of, map_of
 from koordpolicy.language.kinds.base import Declaration
 from koordpolicy.language.kinds.fields import AnyText, Given, PolicyModel
+from koordpolicy.language.kinds.forms import exactly
 from koordpolicy.language.kinds.slots import Slot, Value
 
 _NOWHERE: frozenset[str] = frozenset()
 _INT32 = 2**31 - 1
 _NAME = r"^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)$(?!\n)"
+
+_RESOURCE = exactly(
+    "(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+)
 
 
 class QoSClassSpec(Declaration):
@@ -138,7 +143,13 @@ class BandResources(PolicyModel):
     ] = None
     names: Annotated[
         Value,
-        Slot(map_of(STRING, STRING), "Name of the resource that stands for each native one.", roots=_NOWHERE),
+        Slot(
+            map_of(STRING, STRING),
+            "Name of the resource that stands for each native one.",
+            roots=_NOWHERE,
+            pattern=_RESOURCE,
+            words="a resource's name, such as `kubernetes.io/batch-cpu`",
+        ),
     ] = None
     announced: Annotated[
         Value,

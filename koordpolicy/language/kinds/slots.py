@@ -75,7 +75,7 @@ class Slot:
     """Marks a field whose value is a decision: a literal of `type` or `{cel: ...}`.
 
     `also` are further types that an expression may give. `choices` are the permitted texts of a
-    string, `minimum` and `maximum` bound plain numbers, `pattern` a string, which `words` describe. With `many` the field
+    string, `minimum` and `maximum` bound plain numbers, `pattern` a string, or each of a map's, which `words` describe. With `many` the field
     is a list of such values that make one decision together. `roots` are the names an expression
     may use; `None` means those of the kind. `unknown` says what a text means that is none of the choices and that only
     run time knows; where it is empty such a value is refused. `components` are who asks it, where not all do that ask the kind. `default` is what holds where no rule says anything, as
@@ -107,7 +107,9 @@ class Slot:
                 return LiteralForm(f"a list of {words}", element=LiteralForm(words, choices=self.choices))
             return LiteralForm(words, choices=self.choices)
         if self.pattern:
-            return replace(form, pattern=self.pattern, words=self.words or form.words)
+            inner = form.entry or form
+            one = replace(inner, pattern=self.pattern, words=self.words or inner.words)
+            return one if form.entry is None else LiteralForm(f"a mapping of names to {one.words}", entry=one)
         if self.minimum is not None or self.maximum is not None:
             least = form.minimum if self.minimum is None else self.minimum
             most = form.maximum if self.maximum is None else self.maximum
@@ -118,7 +120,7 @@ class Slot:
     def permitted(self) -> Permitted | None:
         """What values are held to beyond their type, whether written down or computed; None for nothing."""
         form = self.form
-        words = (form.element or form).words
+        words = (form.element or form.entry or form).words
         if self.choices:
             return Permitted(words, choices=self.choices)
         if self.pattern:

@@ -101,7 +101,8 @@ def literal(slot: Slot) -> Any:
     if slot.minimum is not None or slot.maximum is not None:
         return slot.minimum if slot.minimum is not None else slot.maximum
     if slot.pattern:
-        return next(text for text in (*TEXTS, "50%") if re.search(slot.pattern, text))
+        text = next(text for text in (*TEXTS, "50%") if re.search(slot.pattern, text))
+        return {"cpu": text} if slot.type.name == "map" else text
     return of_literal_type(slot.type)
 
 
