@@ -26,6 +26,8 @@ from koordpolicy.simulator.node_columns import NodeColumns, is_settled, numbers_
 
 ROUNDS: Final = 16
 """Rounds of suppression in one interval; growing in steps of a tenth is over by then."""
+_OF_AGENTS: Final = ".interval"
+"""How often agents of real nodes look: virtual time has steps of its own."""
 _MEASURED: Final = ("target", "minimum")
 """What is asked of all nodes at once; all else about suppression changes with objects."""
 _MOST: Final = 1 << 16
@@ -61,7 +63,8 @@ class Suppressing:
         self._program: ColumnProgram | None = None
         fields = [str(key) for key in graph.decisions if key.kind == KIND]
         asked = {name: f"{KIND}.{name}" for name in _MEASURED if f"{KIND}.{name}" in graph}
-        others = [name for name in fields if name not in asked.values() and ".figures" not in name]
+        others = [name for name in fields if name not in asked.values() and not name.endswith(_OF_AGENTS)]
+        others = [name for name in others if ".figures" not in name]
         if "target" in asked and all(is_settled(graph, name) for name in others if ".parameters" not in name):
             self._program = columns.compiled(asked)
         self._kept: dict[int, _Kept] = {}

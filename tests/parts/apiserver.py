@@ -199,7 +199,7 @@ class ApiServer:
         etcd = find("etcd")
         self._arguments = [
             *arguments,
-            *_audited(folder),
+            *_audited(folder, arguments),
             f"--disable-admission-plugins={','.join(without_admission)}",
         ]
         if etcd.version != "unknown" and not new_enough(etcd.version, _TELLS_PROGRESS):
@@ -345,10 +345,10 @@ class ApiServer:
         return False
 
 
-def _audited(folder: Path) -> list[str]:
-    """Arguments by which a server tells who asked for what, where a run wants to know."""
+def _audited(folder: Path, others: Sequence[str]) -> list[str]:
+    """Arguments by which a server tells who asked for what, where a run wants to know, and no test does by itself."""
     place = os.environ.get(AUDIT, "")
-    if not place:
+    if not place or any(one.startswith("--audit-log-path") for one in others):
         return []
     test = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
     log = Path(place, f"{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}.log")

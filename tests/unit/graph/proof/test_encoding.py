@@ -117,7 +117,7 @@ def admitted(node: ir.Node, records: dict[str, Any]) -> bool | None:
     return None if answer == z3.unknown else bool(answer == z3.sat)
 
 
-def checked(node: ir.Node, name: str, inputs: int) -> None:
+def checked(node: ir.Node, name: str, inputs: int, *, tells: bool = True) -> None:
     reads = reads_of([node])
     search = Search(_Nothing(node), reads, Pools(reads, {}), Draws(name.encode().ljust(8)))
     told = 0
@@ -134,7 +134,7 @@ def checked(node: ir.Node, name: str, inputs: int) -> None:
         answer = admitted(node, records)
         assert answer is not False, (name, records)
         told += answer is True
-    assert told or not inputs
+    assert told or not inputs or not tells
 
 
 class _Nothing:
@@ -163,9 +163,10 @@ def test_a_condition_that_can_fail(text: str) -> None:
 
 
 def test_the_decisions_of_the_pack() -> None:
+    """All of them can be told but the square roots of one strategy, which a solver knows by name alone."""
     graph = compiled({}).graph
     assert graph is not None
     for key in graph.decisions:
         node = graph.expression(str(key))
         if not isinstance(node, ir.Const):
-            checked(node, str(key), 3)
+            checked(node, str(key), 3, tells="[FragmentationAware]" not in str(key))
