@@ -84,7 +84,5 @@ def _barred(
     rules = MigrationRules(graph)
     going = {one.pod.key for one in report.moves}
     seen = {one.pod.key: one for node in snapshot.nodes for one in node.pods if one.pod.key in going}
-    if not rules.enabled:
-        return dict.fromkeys(going, Stays("Migration.enabled", "no migrations are carried out"))
-    found = {key: rules.unreservable(one.facts, one.pod.scheduler_name, now) for key, one in seen.items()}
-    return {key: Stays(f"Migration.{why.condition}", why.reason) for key, why in found.items() if why}
+    found = {key: rules.barred(one.facts, one.pod.scheduler_name, now) for key, one in seen.items()}
+    return {key: why for key, why in found.items() if why}

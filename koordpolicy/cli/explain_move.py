@@ -155,12 +155,9 @@ def _no_migration(graph: RuleGraph, pod: SeenPod, now: int) -> Iterator[Stays]:
     except CelError as error:
         yield Stays("Migration", f"policy cannot be asked: {error}")
         return
-    if not rules.enabled:
-        yield Stays("Migration.enabled", "no migrations are carried out")
-        return
-    barred = rules.unreservable(pod.facts, pod.pod.scheduler_name, now)
+    barred = rules.barred(pod.facts, pod.pod.scheduler_name, now)
     if barred is not None:
-        yield Stays(f"Migration.{barred.condition}", barred.reason)
+        yield barred
 
 
 # --- the answer -----------------------------------------------------------------------------------

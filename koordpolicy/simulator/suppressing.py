@@ -63,8 +63,11 @@ class Suppressing:
         self._program: ColumnProgram | None = None
         fields = [str(key) for key in graph.decisions if key.kind == KIND]
         asked = {name: f"{KIND}.{name}" for name in _MEASURED if f"{KIND}.{name}" in graph}
-        others = [name for name in fields if name not in asked.values() and not name.endswith(_OF_AGENTS)]
-        others = [name for name in others if ".figures" not in name]
+        others = [
+            name
+            for name in fields
+            if name not in asked.values() and ".figures" not in name and not name.endswith(_OF_AGENTS)
+        ]
         if "target" in asked and all(is_settled(graph, name) for name in others if ".parameters" not in name):
             self._program = columns.compiled(asked)
         self._kept: dict[int, _Kept] = {}

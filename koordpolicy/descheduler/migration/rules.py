@@ -78,6 +78,13 @@ class MigrationRules:
             return None
         return Stays("reservable", f"its scheduler `{scheduler or DEFAULT_SCHEDULER}` places no Reservations")
 
+    def barred(self, pod: Record, scheduler: str, now: int) -> Stays | None:
+        """Why a pod that is to go gets no migration, by what policy says alone; None where it may."""
+        if not self.enabled:
+            return Stays("Migration.enabled", "no migrations are carried out")
+        found = self.unreservable(pod, scheduler, now)
+        return None if found is None else Stays(f"Migration.{found.condition}", found.reason)
+
     def ttl(self, pod: Record, now: int) -> int:
         """How long a migration of the pod may take, in nanoseconds; 0 for no limit. Raises CelError."""
         found: int = self._asked.value("ttl", _roots(pod, now)).ns
