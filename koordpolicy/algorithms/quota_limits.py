@@ -1,6 +1,6 @@
 """Whether a pod is within its quota, and those above it."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,12 +41,11 @@ def exceeded(used: Amounts, request: Amounts, limit: Amounts) -> tuple[str, ...]
     return tuple(sorted(found))
 
 
-def masked(amounts: Amounts, keys: Collection[str]) -> Amounts:
+def masked(amounts: Amounts, keys: Set[str]) -> Amounts:
     """The amounts of these resources; the same mapping where that is all."""
-    for name in amounts:
-        if name not in keys:
-            return {name: number for name, number in amounts.items() if name in keys}
-    return amounts
+    if amounts.keys() <= keys:
+        return amounts
+    return {name: number for name, number in amounts.items() if name in keys}
 
 
 def excess(

@@ -5,6 +5,7 @@ for, at once; what of it each asks its parent for, once somebody wants to know. 
 the path again. The order of events does not matter: what comes before its parent counts as soon as that is there.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,6 +17,11 @@ from koordpolicy.model.protocol import ROOT_QUOTA
 from koordpolicy.model.reading import NOTHING, Amounts
 
 _NO_PARTS: Final[Mapping[str, QuotaPart]] = {}
+
+
+def _sum() -> dict[str, int]:
+    """Nothing of anything yet; what is added to it for each pod finds its 0 there."""
+    return defaultdict(int)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +52,13 @@ class QuotaAccount:
     """
 
     terms: QuotaTerms
-    asked: dict[str, int] = field(default_factory=dict)
+    most: Amounts = field(default_factory=lambda: NOTHING)
+    """What it may have at most: its max; of the root all that there is."""
+    asked: dict[str, int] = field(default_factory=_sum)
     child_request: dict[str, int] = field(default_factory=dict)
     request: Amounts = field(default_factory=lambda: NOTHING)
     limited: Amounts = field(default_factory=lambda: NOTHING)
-    used: dict[str, int] = field(default_factory=dict)
+    used: dict[str, int] = field(default_factory=_sum)
     reserved_request: dict[str, int] = field(default_factory=dict)
     """What pods request that are not preempted."""
     reserved_used: dict[str, int] = field(default_factory=dict)
@@ -59,6 +67,8 @@ class QuotaAccount:
     guaranteed: Amounts = field(default_factory=lambda: NOTHING)
     parent: "QuotaAccount | None" = None
     children: dict[str, "QuotaAccount"] = field(default_factory=dict)
+    path: "tuple[QuotaAccount, ...]" = ()
+    """The quota itself and those above it, as far as they are known; empty until somebody asks."""
     level: QuotaLevel = field(default_factory=QuotaLevel)
     parts: Mapping[str, QuotaPart] = field(default_factory=lambda: _NO_PARTS)
     """What it brings to the split of its parent."""
@@ -69,7 +79,7 @@ class QuotaSums:
 
     def __init__(self, capacity: Amounts = NOTHING) -> None:
         self._capacity = capacity
-        self._root = QuotaAccount(QuotaTerms(ROOT_QUOTA, ""))
+        self._root = QuotaAccount(QuotaTerms(ROOT_QUOTA, ""), capacity)
         self._accounts: dict[str, QuotaAccount] = {ROOT_QUOTA: self._root}
         self._orphans: dict[str, dict[str, QuotaAccount]] = {}
         """Quotas whose parent is not there, by the parent's name."""
@@ -83,7 +93,11 @@ class QuotaSums:
         """Quotas that may get more or less than they ask for though there is enough for all."""
         self._over: set[str] = set()
         """Quotas, the root among them, whose pods ask for more than they may have together."""
+        self.ample = True
+        """Whether all quotas may certainly use all that they ask for: none is over, none uneven."""
         self._eased: dict[str, None] = {}
+        self._paths: list[QuotaAccount] = []
+        """The quotas whose paths are kept."""
 
     def __len__(self) -> int:
         return len(self._accounts) - 1
@@ -95,13 +109,8 @@ class QuotaSums:
 
     @capacity.setter
     def capacity(self, amounts: Amounts) -> None:
-        self._capacity = amounts
+        self._root.most = self._capacity = amounts
         self._see_whether_over(self._root)
-
-    @property
-    def ample(self) -> bool:
-        """Whether all quotas may certainly use all that they ask for."""
-        return not (self._over or self._uneven)
 
     def eased(self) -> Collection[str]:
         """The parents, the root among them, of which one right below asks for less of something, since this was asked last: only
@@ -135,7 +144,7 @@ class QuotaSums:
             account = self._accounts[terms.name] = QuotaAccount(terms)
         else:
             self._leave(account)
-        account.terms = terms
+        account.terms, account.most = terms, terms.max
         if terms.guarantees:
             account.allocated = dict(account.used)
             for child in account.children.values():
@@ -162,8 +171,10 @@ class QuotaSums:
         del self._accounts[name]
         self._uneven.discard(name)
         self._over.discard(name)
+        self._see_whether_ample()
         for child in account.children.values():
-            child.parent, child.parts = None, _NO_PARTS
+            self._stands_elsewhere(child, None)
+            child.parts = _NO_PARTS
         if account.children:
             self._orphans[name] = account.children
         self._try_circles()
@@ -190,19 +201,24 @@ class QuotaSums:
         self._unsettled[account.terms.name] = account
         if account.children:
             _add(account.child_request, amounts, sign)
-        over, root = self._over, self._root
-        one: QuotaAccount | None = account
-        while one is not None:
-            asked, most = one.asked, one.terms.max if one is not root else self._capacity
-            for key, number in amounts.items():
-                now = asked[key] = asked.get(key, 0) + sign * number
-                if now > most.get(key, 0):
-                    over.add(one.terms.name)
-            if sign < 0 and one.terms.name in over:
-                self._see_whether_over(one)
-            if reserved:
+        path, numbers = account.path or self._path(account), amounts.items()
+        if sign > 0:
+            for one in path:
+                asked, most = one.asked, one.most
+                for key, number in numbers:
+                    asked[key] = now = asked[key] + number
+                    if now > most.get(key, 0):
+                        self._over.add(one.terms.name)
+                        self.ample = False
+        else:
+            for one in path:
+                for key, number in numbers:
+                    one.asked[key] -= number
+                if one.terms.name in self._over:
+                    self._see_whether_over(one)
+        if reserved:
+            for one in path:
                 _add(one.reserved_request, amounts, sign)
-            one = one.parent
 
     def add_used(self, name: str, amounts: Amounts, sign: int = 1, *, reserved: bool = False) -> None:
         """A pod of a quota has so much (`sign` -1: not any more), masked to what the quota tracks."""
@@ -215,18 +231,20 @@ class QuotaSums:
         if account.terms.guarantees:
             _add(account.allocated, amounts, sign)
             self._guarantee(account)
-        one: QuotaAccount | None = account
-        while one is not None:
-            if sign > 0:
+        path = account.path or self._path(account)
+        if sign > 0:
+            numbers = amounts.items()
+            for one in path:
                 used = one.used
-                for key, number in amounts.items():
+                for key, number in numbers:
                     if number:
-                        used[key] = used.get(key, 0) + number
-            else:
+                        used[key] += number
+        else:
+            for one in path:
                 _add(one.used, amounts, sign)
-            if reserved:
+        if reserved:
+            for one in path:
                 _add(one.reserved_used, amounts, sign)
-            one = one.parent
 
     # --- what may be used -------------------------------------------------------------------------
 
@@ -313,6 +331,20 @@ class QuotaSums:
             yield account
             account = account.parent
 
+    def _path(self, account: QuotaAccount) -> "tuple[QuotaAccount, ...]":
+        """The same, kept until any quota stands elsewhere."""
+        above = account.parent
+        account.path = found = (account, *((above.path or self._path(above)) if above is not None else ()))
+        self._paths.append(account)
+        return found
+
+    def _stands_elsewhere(self, account: QuotaAccount, parent: QuotaAccount | None) -> None:
+        """Let a quota stand below another one, or below none."""
+        account.parent = parent
+        for one in self._paths:
+            one.path = ()
+        self._paths.clear()
+
     def _enter(self, account: QuotaAccount) -> None:
         """Let a quota stand below its parent, if that is there."""
         name, above = account.terms.name, account.terms.parent
@@ -329,7 +361,7 @@ class QuotaSums:
         _add(self._keys, dict.fromkeys(account.terms.max, 1), -1)
         if parent is not None:
             del parent.children[name]
-            account.parent = None
+            self._stands_elsewhere(account, None)
             self._carry(account, parent, -1)
         elif self._circling.pop(name, None) is None:
             siblings = self._orphans[above]
@@ -349,14 +381,18 @@ class QuotaSums:
             self._uneven.discard(terms.name)
         else:
             self._uneven.add(terms.name)
+        self._see_whether_ample()
 
     def _see_whether_over(self, account: QuotaAccount) -> None:
         """Whether the pods of a quota ask for more than it may have."""
-        most = account.terms.max if account is not self._root else self._capacity
-        if any(number > most.get(key, 0) for key, number in account.asked.items()):
+        if any(number > account.most.get(key, 0) for key, number in account.asked.items()):
             self._over.add(account.terms.name)
         else:
             self._over.discard(account.terms.name)
+        self._see_whether_ample()
+
+    def _see_whether_ample(self) -> None:
+        self.ample = not (self._over or self._uneven)
 
     def _try_circles(self) -> None:
         if self._circling:
@@ -366,7 +402,7 @@ class QuotaSums:
 
     def _join(self, account: QuotaAccount, parent: QuotaAccount) -> None:
         parent.children[account.terms.name] = account
-        account.parent = parent
+        self._stands_elsewhere(account, parent)
         self._carry(account, parent, 1)
         self._see_whether_even(account)
 

@@ -24,6 +24,9 @@ class QuotaTree:
     def __iter__(self) -> Iterator[Quota]:
         return iter(self._quotas.values())
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._quotas
+
     def get(self, name: str) -> Quota | None:
         """The quota of that name."""
         return self._quotas.get(name)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
@@ -14,6 +15,8 @@ Records = Mapping[str, Any]
 
 NO_FACTS: Final[Mapping[str, Any]] = {}
 """The record that stands for one that is absent. Not to be written."""
+
+_NOTHING: Final = repeat(NO_FACTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class PreparedDecision:
         """The decision's value on these records; None when no rule matches. Raises CelError."""
         if self.program is None:
             return self.constant
-        return self.program.call(*[records.get(root, NO_FACTS) for root in self.roots])
+        return self.program.call(*map(records.get, self.roots, _NOTHING))
 
 
 def prepared(graph: RuleGraph, decision: str) -> PreparedDecision:

@@ -10,11 +10,10 @@ from koordpolicy.algorithms.quota_sums import QuotaTerms
 from koordpolicy.algorithms.quota_tree import QuotaTree
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.prepared import prepared
-from koordpolicy.cluster.quota_of_pod import KIND, led_to, quota_record, says_anything
+from koordpolicy.cluster.quota_of_pod import KIND, quota_record, says_anything
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration
-from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import ROOT_QUOTA
@@ -51,6 +50,7 @@ class QuotaPolicy:
 
     __slots__ = (
         "_enabled",
+        "_enabled_for_all",
         "_fallback",
         "_overhead",
         "_preemptible",
@@ -69,6 +69,7 @@ class QuotaPolicy:
             prepared(graph, f"{KIND}.{field}") for field in ("quotaOfPod", "fallback")
         )
         self._enabled = prepared(graph, f"{KIND}.scheduling.enabled")
+        self._enabled_for_all = self._enabled.program is None and self._enabled.constant is not False
         self._overhead = prepared(graph, f"{KIND}.scheduling.overhead")
         self._terminating = prepared(graph, f"{KIND}.scheduling.terminating")
         self._preemptible = prepared(graph, f"{KIND}.scheduling.preemptible")
@@ -139,24 +140,14 @@ class QuotaPolicy:
             not quota.is_parent or asked("scheduling.ofParents", otherwise=True),
         )
 
-    def roots(self, view: PodView, namespace: Record, tree: QuotaTree, now: int) -> Mapping[str, Any]:
-        """The records of a decision about a pod; `now` in nanoseconds since 1970."""
-        return {**self.roots_but_time(view, namespace, tree), "now": TIMES.timestamp(now)}
-
-    def roots_but_time(self, view: PodView, namespace: Record, tree: QuotaTree) -> dict[str, Any]:
-        """The same where nothing reads the time, as is asked for each pod."""
-        return {
-            "pod": view.facts,
-            "namespaceObject": namespace,
-            "namespaceQuotas": led_to(tree, view.pod.namespace),
-        }
-
     def quota_of(self, tree: QuotaTree, roots: Mapping[str, Any]) -> tuple[str, str]:
         """Names of the quota that a pod asks for, and of the one that it belongs to; empty for none. Raises CelError."""
-        if not self.speaks or self._enabled.value(roots) is False:
+        if not self.speaks or not (self._enabled_for_all or self._enabled.value(roots) is not False):
             return "", ""
         name = str(self._quota_of_pod.value(roots) or "")
-        otherwise = None if tree.get(name) is not None else self._fallback.value(roots)
+        if name in tree:
+            return name, name
+        otherwise = self._fallback.value(roots)
         return name, name if otherwise is None else str(otherwise)
 
     def counts(self, pod: Pod, roots: Mapping[str, Any], now: int) -> bool:

@@ -11,14 +11,16 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
-from koordpolicy.algorithms.quota_limits import ABOVE_OTHERS, QuotaExcess, QuotaLimit, excess
+from koordpolicy.algorithms.quota_limits import ABOVE_OTHERS, QuotaExcess, QuotaLimit, excess, masked
 from koordpolicy.algorithms.quota_sums import QuotaAccount, QuotaSums
 from koordpolicy.algorithms.quota_tree import QuotaTree
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.cluster.quota_of_pod import quota_record
+from koordpolicy.cluster.prepared import NO_FACTS
+from koordpolicy.cluster.quota_of_pod import led_to, quota_record
 from koordpolicy.cluster.quota_policy import KeptQuota, QuotaPolicy, builtin
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.facts import TIMES
 from koordpolicy.model.amounts import add_to
 from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import PodKey
@@ -89,6 +91,8 @@ class Quotas:
         self._namespaces = namespaces
         self._objects: dict[str, dict[str, Quota]] = {}
         self._given: dict[str, Quota] = {}
+        self._leads: dict[str, Record] = {}
+        """The facts of the quotas that namespaces lead to, as long as that holds."""
         self._offered: dict[str, Amounts] = {}
         self._total: dict[str, int] = {}
         self._clear()
@@ -107,6 +111,9 @@ class Quotas:
         """Another number whenever any sum is another."""
         self._found: tuple[QuotaPod, int, QuotaExcess | None] | None = None
         """What was found last of a pod, and when: a pod is asked about several times in a row."""
+        self._sure_of: PodView | None = None
+        self._sure_at = -1
+        """The pod that was certainly within its quota last, and when."""
         self._roots: dict[str, KeptQuota] = {}
         """The quotas that say what there is in a tree, by its id."""
 
@@ -168,7 +175,7 @@ class Quotas:
         before = known.pop(quota.namespace, None)
         known[quota.namespace] = quota
         if before is not None and _same_terms(before, quota):
-            self.tree.put(quota)
+            self._put_quota(quota)
             return False
         return self._changed(quota.name, before)
 
@@ -186,8 +193,13 @@ class Quotas:
         quota = next(reversed(known.values())) if known else self._given.get(name)
         if quota is None:
             self.tree.remove(name)
+            self._leads.clear()
         else:
-            self.tree.put(quota)
+            self._put_quota(quota)
+
+    def _put_quota(self, quota: Quota) -> None:
+        self.tree.put(quota)
+        self._leads.clear()
 
     def _changed(self, name: str, before: Quota | None) -> bool:
         self._settle_object(name)
@@ -244,6 +256,7 @@ class Quotas:
         kept = quota.kept
         quota.sums.remove(name)
         self._capacity.clear()
+        self._stamp += 1
         if self._roots.get(kept.tree) is kept:
             del self._roots[kept.tree]
 
@@ -353,9 +366,11 @@ class Quotas:
         there[key] = None
         if member.asked != member.quota:
             self._elsewhere.setdefault(member.asked, {})[key] = None
-        if member.home is not None:
-            member.home.members[key] = member
-            self._request(member.home, member, 1)
+        home = member.home
+        if home is not None:
+            home.members[key] = member
+            self._stamp += 1
+            home.sums.request_of(home.account, member.request, reserved=member.reserved)
         if placed:
             self._use(member, 1)
 
@@ -372,15 +387,12 @@ class Quotas:
         if member.asked != member.quota:
             _forget(self._elsewhere, member.asked, key)
         if member.home is not None:
-            self._request(member.home, member, -1)
+            self._stamp += 1
+            member.home.sums.request_of(member.home.account, member.request, -1, reserved=member.reserved)
             del member.home.members[key]
             self._less_used[member.quota] = (
                 None  # whether it was on a node or waited: who waits for it is to forget it
             )
-
-    def _request(self, quota: _Quota, member: QuotaPod, sign: int) -> None:
-        quota.sums.request_of(quota.account, member.request, sign, reserved=member.reserved)
-        self._stamp += 1
 
     def _use(self, member: QuotaPod, sign: int) -> None:
         member.placed = sign > 0
@@ -479,25 +491,34 @@ class Quotas:
         policy = self.policy
         if policy is None:
             return None
-        roots: Mapping[str, Any]
-        if policy.reads_time:
-            roots = self.roots(view)
-        else:
-            namespace = self._namespaces.get(view.pod.namespace, {})
-            roots = policy.roots_but_time(view, namespace, self.tree)
+        roots = self.roots(view) if policy.reads_time else self._roots_but_time(view)
         if view.pod.deleted_at is not None and not policy.counts(view.pod, roots, self.clock()):
             return None
         asked, name = policy.quota_of(self.tree, roots)
         found = self._quotas.get(name)
         if found is None:
             return QuotaPod(view, asked)
-        request = policy.request(view, roots, found.kept.terms.max)
+        request: Amounts = view.facts["resources.request"]  # type: ignore[assignment]  # the fact's type says so
+        if view.pod.overhead:
+            request = policy.whole_request(view, roots)
+        request = masked(request, found.kept.terms.max.keys())
         return QuotaPod(view, asked, name, request, not policy.preemptible(roots), home=found)
 
     def roots(self, view: PodView) -> Mapping[str, Any]:
         """The records of a decision about a pod of a quota."""
-        assert self.policy is not None
-        return self.policy.roots(view, self._namespaces.get(view.pod.namespace, {}), self.tree, self.clock())
+        return {**self._roots_but_time(view), "now": TIMES.timestamp(self.clock())}
+
+    def _roots_but_time(self, view: PodView) -> dict[str, Any]:
+        """The same where nothing reads the time, as is asked for each pod."""
+        namespace = view.pod.namespace
+        leads = self._leads.get(namespace)
+        if leads is None:
+            leads = self._leads[namespace] = led_to(self.tree, namespace)
+        return {
+            "pod": view.facts,
+            "namespaceObject": self._namespaces.get(namespace, NO_FACTS),
+            "namespaceQuotas": leads,
+        }
 
     def limit(self, name: str) -> Amounts:
         """What the pods of a quota may have together now; a resource that is missing has no limit."""
@@ -509,15 +530,20 @@ class Quotas:
 
     def certainly_within(self, view: PodView) -> bool:
         """Whether a pod that counts is within its quota for the simple reason that there is all that anybody asks for."""
+        if view is self._sure_of and self._sure_at == self._stamp:
+            return True
         member = self._members.get(view.pod.key)
         if member is None or member.view is not view or member.placed or member.reserved:
             return False
         quota = member.home
-        if quota is None:
+        if quota is None or not quota.shares:
             return False
         if quota.kept.tree not in self._capacity:
             self.capacity(quota.kept.tree)
-        return quota.shares and quota.sums.ample
+        if not quota.sums.ample:
+            return False
+        self._sure_of, self._sure_at = view, self._stamp
+        return True
 
     def excess(
         self, member: QuotaPod, request: Amounts | None = None, *, without: int | None = None
