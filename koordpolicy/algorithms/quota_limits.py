@@ -1,6 +1,7 @@
 """Whether a pod is within its quota, and those above it."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,7 +42,7 @@ def exceeded(used: Amounts, request: Amounts, limit: Amounts) -> tuple[str, ...]
     return tuple(sorted(found))
 
 
-def masked(amounts: Amounts, keys: Set[str]) -> Amounts:
+def masked(amounts: Amounts, keys: AbstractSet[str]) -> Amounts:
     """The amounts of these resources; the same mapping where that is all."""
     if amounts.keys() <= keys:
         return amounts
@@ -76,3 +77,8 @@ def larger(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int
     for name, number in second.items():
         found[name] = max(number, found.get(name, number))
     return found
+
+
+def less(amounts: Amounts, gone: Amounts) -> Amounts:
+    """The amounts without those of what is gone; the same mapping where nothing is."""
+    return {key: number - gone.get(key, 0) for key, number in amounts.items()} if gone else amounts

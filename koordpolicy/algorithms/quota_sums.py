@@ -19,11 +19,6 @@ from koordpolicy.model.reading import NOTHING, Amounts
 _NO_PARTS: Final[Mapping[str, QuotaPart]] = {}
 
 
-def _sum() -> dict[str, int]:
-    """Nothing of anything yet; what is added to it for each pod finds its 0 there."""
-    return defaultdict(int)
-
-
 @dataclass(frozen=True, slots=True)
 class QuotaTerms:
     """What holds of a quota, by policy: its place, what it may have, how it shares.
@@ -47,18 +42,17 @@ class QuotaTerms:
 class QuotaAccount:
     """The sums of one quota, of its own pods and of quotas below it.
 
-    `asked` is what all these pods ask for; `child_request` is the same as far as quotas may have it, `request` that raised to the min
-    of one that does not lend, `limited` what of it its parent hears. To be changed by `QuotaSums` alone.
+    `left` is what all these pods leave of what it may have, less than nothing where they ask for more. `child_request` is what they ask for
+    as far as quotas may have it, `request` that raised to the min of one that does not lend, `limited` what of it its parent hears. To be
+    changed by `QuotaSums` alone.
     """
 
     terms: QuotaTerms
-    most: Amounts = field(default_factory=lambda: NOTHING)
-    """What it may have at most: its max; of the root all that there is."""
-    asked: dict[str, int] = field(default_factory=_sum)
+    left: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     child_request: dict[str, int] = field(default_factory=dict)
     request: Amounts = field(default_factory=lambda: NOTHING)
     limited: Amounts = field(default_factory=lambda: NOTHING)
-    used: dict[str, int] = field(default_factory=_sum)
+    used: dict[str, int] = field(default_factory=dict)
     reserved_request: dict[str, int] = field(default_factory=dict)
     """What pods request that are not preempted."""
     reserved_used: dict[str, int] = field(default_factory=dict)
@@ -79,7 +73,8 @@ class QuotaSums:
 
     def __init__(self, capacity: Amounts = NOTHING) -> None:
         self._capacity = capacity
-        self._root = QuotaAccount(QuotaTerms(ROOT_QUOTA, ""), capacity)
+        self._root = QuotaAccount(QuotaTerms(ROOT_QUOTA, ""))
+        _leave_more(self._root, capacity, NOTHING)
         self._accounts: dict[str, QuotaAccount] = {ROOT_QUOTA: self._root}
         self._orphans: dict[str, dict[str, QuotaAccount]] = {}
         """Quotas whose parent is not there, by the parent's name."""
@@ -89,6 +84,8 @@ class QuotaSums:
         """How many quotas track a resource."""
         self._unsettled: dict[str, QuotaAccount] = {}
         """Quotas whose parents have not heard what they ask for now."""
+        self._told: dict[str, dict[str, int]] = {}
+        """What quotas above have heard that a quota uses, where that is not what it uses by now."""
         self._uneven: set[str] = set()
         """Quotas that may get more or less than they ask for though there is enough for all."""
         self._over: set[str] = set()
@@ -109,7 +106,8 @@ class QuotaSums:
 
     @capacity.setter
     def capacity(self, amounts: Amounts) -> None:
-        self._root.most = self._capacity = amounts
+        _leave_more(self._root, amounts, self._capacity)
+        self._capacity = amounts
         self._see_whether_over(self._root)
 
     def eased(self) -> Collection[str]:
@@ -140,11 +138,14 @@ class QuotaSums:
         account = self._accounts.get(terms.name)
         if account is self._root or (account is not None and account.terms == terms):
             return
+        before: Amounts = NOTHING
         if account is None:
             account = self._accounts[terms.name] = QuotaAccount(terms)
         else:
+            before = account.terms.max
             self._leave(account)
-        account.terms, account.most = terms, terms.max
+        _leave_more(account, terms.max, before)
+        account.terms = terms
         if terms.guarantees:
             account.allocated = dict(account.used)
             for child in account.children.values():
@@ -181,6 +182,7 @@ class QuotaSums:
 
     def path(self, name: str) -> list[QuotaAccount] | None:
         """The quotas from right below the root to this one; None where its way to the root is broken."""
+        self._settle()
         found = list(self._upwards(self._accounts.get(name)))
         return found[-2::-1] if found and found[-1] is self._root else None
 
@@ -204,16 +206,16 @@ class QuotaSums:
         path, numbers = account.path or self._path(account), amounts.items()
         if sign > 0:
             for one in path:
-                asked, most = one.asked, one.most
+                left = one.left
                 for key, number in numbers:
-                    asked[key] = now = asked[key] + number
-                    if now > most.get(key, 0):
+                    left[key] = now = left[key] - number
+                    if now < 0:
                         self._over.add(one.terms.name)
                         self.ample = False
         else:
             for one in path:
                 for key, number in numbers:
-                    one.asked[key] -= number
+                    one.left[key] += number
                 if one.terms.name in self._over:
                     self._see_whether_over(one)
         if reserved:
@@ -231,19 +233,17 @@ class QuotaSums:
         if account.terms.guarantees:
             _add(account.allocated, amounts, sign)
             self._guarantee(account)
-        path = account.path or self._path(account)
+        name, used = account.terms.name, account.used
+        if name not in self._told:
+            self._told[name] = dict(used)
         if sign > 0:
-            numbers = amounts.items()
-            for one in path:
-                used = one.used
-                for key, number in numbers:
-                    if number:
-                        used[key] += number
+            for key, number in amounts.items():
+                if number:
+                    used[key] = used.get(key, 0) + number
         else:
-            for one in path:
-                _add(one.used, amounts, sign)
+            _add(used, amounts, sign)
         if reserved:
-            for one in path:
+            for one in account.path or self._path(account):
                 _add(one.reserved_used, amounts, sign)
 
     # --- what may be used -------------------------------------------------------------------------
@@ -385,7 +385,7 @@ class QuotaSums:
 
     def _see_whether_over(self, account: QuotaAccount) -> None:
         """Whether the pods of a quota ask for more than it may have."""
-        if any(number > account.most.get(key, 0) for key, number in account.asked.items()):
+        if any(number < 0 for number in account.left.values()):
             self._over.add(account.terms.name)
         else:
             self._over.discard(account.terms.name)
@@ -408,9 +408,11 @@ class QuotaSums:
 
     def _carry(self, account: QuotaAccount, parent: QuotaAccount, sign: int) -> None:
         """Let a parent, and those above it, count a quota below it, or not any more."""
+        asked = _asked(account)
         for one in self._upwards(parent):
             _add(one.used, account.used, sign)
-            _add(one.asked, account.asked, sign)
+            for key, number in asked.items():
+                one.left[key] -= sign * number
             self._see_whether_over(one)
             _add(one.reserved_used, account.reserved_used, sign)
             _add(one.reserved_request, account.reserved_request, sign)
@@ -423,13 +425,27 @@ class QuotaSums:
         self._guarantee(parent)
 
     def _settle(self) -> None:
-        """Let parents hear what is asked for."""
+        """Let parents hear what is asked for, and what is used."""
+        if self._told:
+            self._tell()
         if self._unsettled:
             accounts, self._unsettled = self._unsettled, {}
             for account in accounts.values():
                 if not account.children:  # what its own pods ask for is all
-                    account.child_request = {key: number for key, number in account.asked.items() if number}
+                    account.child_request = _asked(account)
                 self._lift(account)
+
+    def _tell(self) -> None:
+        """Let quotas above count what is used, once for all pods of a quota that have come and gone meanwhile."""
+        while self._told:
+            name, told = self._told.popitem()
+            account = self._accounts[name]
+            more = dict(account.used)
+            _add(more, told, -1)
+            for one in self._path(account)[1:]:
+                _add(one.used, more, 1)
+                if one.terms.name in self._told:
+                    _add(self._told[one.terms.name], more, 1)
 
     def _lift(self, account: QuotaAccount) -> None:
         """Carry what a quota asks for upwards, as far as that changes anything."""
@@ -460,6 +476,19 @@ class QuotaSums:
         parts = _parts(account)
         parent.level.put(account.terms.name, parts, account.parts)
         account.parts = parts
+
+
+def _asked(account: QuotaAccount) -> dict[str, int]:
+    """What the pods of a quota, and of those below it, ask for; not of the root."""
+    most = account.terms.max
+    asked = {key: most.get(key, 0) - number for key, number in account.left.items()}
+    return {key: number for key, number in asked.items() if number}
+
+
+def _leave_more(account: QuotaAccount, most: Amounts, before: Amounts) -> None:
+    """A quota may have so much, and had another amount before."""
+    for key in {**before, **most}:
+        account.left[key] += most.get(key, 0) - before.get(key, 0)
 
 
 def _requests(account: QuotaAccount) -> tuple[Amounts, Amounts]:

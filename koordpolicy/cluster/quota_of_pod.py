@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from koordpolicy.algorithms.quota_tree import QuotaTree
+from koordpolicy.cluster.pods import PodView
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts.quota import QuotaState, quota_facts
@@ -43,3 +44,21 @@ def led_to(tree: QuotaTree, namespace: str) -> Record:
     """The facts of the quotas that a namespace leads to."""
     named, bound = tree.led_to(namespace)
     return {"named": named, "bound": bound}
+
+
+def same_terms(one: Quota, other: Quota) -> bool:
+    """Whether nothing changed of what is asked of a quota; what is written of its status is not."""
+    return (one.parent, one.tree, one.is_root, one.lends, one.ignores_default_tree, one.namespaces, one.max, one.min) == (
+        other.parent, other.tree, other.is_root, other.lends, other.ignores_default_tree, other.namespaces, other.max, other.min
+    ) and (one.shared_weight, one.total, one.labels) == (other.shared_weight, other.total, other.labels)  # fmt: skip
+
+
+def same_claim(one: PodView, other: PodView) -> bool:
+    """Whether two states of a pod count the same."""
+    return one.pod is other.pod or (
+        one.pod.uid == other.pod.uid
+        and one.kind == other.kind
+        and one.pod.annotations == other.pod.annotations
+        and one.priority == other.priority
+        and one.facts["resources.request"] == other.facts["resources.request"]
+    )

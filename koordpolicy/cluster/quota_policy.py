@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from koordpolicy.algorithms.quota_limits import masked
 from koordpolicy.algorithms.quota_sums import QuotaTerms
 from koordpolicy.algorithms.quota_tree import QuotaTree
 from koordpolicy.cluster.pods import PodView
@@ -14,7 +13,6 @@ from koordpolicy.cluster.quota_of_pod import KIND, quota_record, says_anything
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration
-from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import ROOT_QUOTA
 from koordpolicy.model.quota import Quota
@@ -160,13 +158,8 @@ class QuotaPolicy:
         """Whether a pod may have to go for others. Raises CelError."""
         return self._preemptible.value(roots) is not False
 
-    def request(self, view: PodView, roots: Mapping[str, Any], keys: Amounts) -> Amounts:
-        """What a pod counts for of what its quota tracks. Raises CelError."""
-        request: Amounts = view.facts["resources.request"]  # type: ignore[assignment]  # the fact's type says so
-        return masked(self.whole_request(view, roots) if view.pod.overhead else request, keys.keys())
-
     def whole_request(self, view: PodView, roots: Mapping[str, Any]) -> Amounts:
-        """The same of all resources."""
+        """What a pod counts for, of all resources. Raises CelError."""
         request: Amounts = view.facts["resources.request"]  # type: ignore[assignment]  # the fact's type says so
         overhead = view.pod.overhead
         if overhead and self._overhead.value(roots) is False:

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
-from koordpolicy.algorithms.quota_limits import ABOVE_OTHERS, QuotaExcess, QuotaLimit, excess, masked
+from koordpolicy.algorithms.quota_limits import ABOVE_OTHERS, QuotaExcess, QuotaLimit, excess, less, masked
 from koordpolicy.algorithms.quota_sums import QuotaAccount, QuotaSums
 from koordpolicy.algorithms.quota_tree import QuotaTree
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.prepared import NO_FACTS
-from koordpolicy.cluster.quota_of_pod import led_to, quota_record
+from koordpolicy.cluster.quota_of_pod import led_to, quota_record, same_claim, same_terms
 from koordpolicy.cluster.quota_policy import KeptQuota, QuotaPolicy, builtin
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.language.cel.errors import CelError
@@ -174,7 +174,7 @@ class Quotas:
         known = self._objects.setdefault(quota.name, {})
         before = known.pop(quota.namespace, None)
         known[quota.namespace] = quota
-        if before is not None and _same_terms(before, quota):
+        if before is not None and same_terms(before, quota):
             self._put_quota(quota)
             return False
         return self._changed(quota.name, before)
@@ -341,7 +341,7 @@ class Quotas:
         member = self._members.get(view.pod.key)
         if member is None:
             self._count(view, placed=placed)
-        elif member.view is view or _same_claim(member.view, view):
+        elif member.view is view or same_claim(member.view, view):
             member.view = view
             if member.placed is not placed:
                 self._use(member, 1 if placed else -1)
@@ -482,7 +482,7 @@ class Quotas:
     def member_of(self, view: PodView) -> QuotaPod | None:
         """A pod as it counts or would count; None where it belongs to no quota. Raises CelError."""
         known = self._members.get(view.pod.key)
-        if known is None or not (known.view is view or _same_claim(known.view, view)):
+        if known is None or not (known.view is view or same_claim(known.view, view)):
             known = self.belonging(view)
         return known if known is not None and known.quota else None
 
@@ -498,10 +498,7 @@ class Quotas:
         found = self._quotas.get(name)
         if found is None:
             return QuotaPod(view, asked)
-        request: Amounts = view.facts["resources.request"]  # type: ignore[assignment]  # the fact's type says so
-        if view.pod.overhead:
-            request = policy.whole_request(view, roots)
-        request = masked(request, found.kept.terms.max.keys())
+        request = masked(policy.whole_request(view, roots), found.kept.terms.max.keys())
         return QuotaPod(view, asked, name, request, not policy.preemptible(roots), home=found)
 
     def roots(self, view: PodView) -> Mapping[str, Any]:
@@ -569,17 +566,19 @@ class Quotas:
             self.capacity(kept.tree)
             if sums.ample or (not account.children and sums.has_all(member.quota)):
                 return None
+        if account.children:
+            sums.get(member.quota)  # so that it knows what those below it use by now
         if not kept.takes_pods:
             return QuotaExcess(ABOVE_OTHERS, QuotaLimit(member.quota, account.used, NOTHING), ())
         asked = member.request if request is None else request
         going = self._preemptible(member.quota, without) if without is not None else NOTHING
-        own = QuotaLimit(member.quota, _less(account.used, going), self.limit(member.quota))
+        own = QuotaLimit(member.quota, less(account.used, going), self.limit(member.quota))
         reserved = (
             QuotaLimit(member.quota, account.reserved_used, kept.terms.min) if member.reserved else None
         )
         path = sums.path(member.quota) if kept.by_parents else None
         above = (
-            QuotaLimit(one.terms.name, _less(one.used, going), self.limit(one.terms.name))
+            QuotaLimit(one.terms.name, less(one.used, going), self.limit(one.terms.name))
             for one in reversed((path or [])[:-1])
         )
         return excess(asked, own, reserved, above)
@@ -597,25 +596,3 @@ def _forget(index: dict[str, dict[PodKey, None]], name: str, key: PodKey) -> Non
     del found[key]
     if not found:
         del index[name]
-
-
-def _less(amounts: Amounts, gone: Amounts) -> Amounts:
-    return {key: number - gone.get(key, 0) for key, number in amounts.items()} if gone else amounts
-
-
-def _same_terms(one: Quota, other: Quota) -> bool:
-    """Whether nothing changed of what is asked of a quota; what is written of its status is not."""
-    return (one.parent, one.tree, one.is_root, one.lends, one.ignores_default_tree, one.namespaces, one.max, one.min) == (
-        other.parent, other.tree, other.is_root, other.lends, other.ignores_default_tree, other.namespaces, other.max, other.min
-    ) and (one.shared_weight, one.total, one.labels) == (other.shared_weight, other.total, other.labels)  # fmt: skip
-
-
-def _same_claim(one: PodView, other: PodView) -> bool:
-    """Whether two states of a pod count the same."""
-    return one.pod is other.pod or (
-        one.pod.uid == other.pod.uid
-        and one.kind == other.kind
-        and one.pod.annotations == other.pod.annotations
-        and one.priority == other.priority
-        and one.facts["resources.request"] == other.facts["resources.request"]
-    )
