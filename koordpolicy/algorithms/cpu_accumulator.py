@@ -7,10 +7,11 @@ than asked where an odd number of CPUs in whole cores is spread over three socke
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from koordpolicy.model.cpu_layout import CPULayout
 
@@ -57,8 +58,7 @@ class WantedCPUs:
     strategy: CPUAllocateStrategy = CPUAllocateStrategy.LEAST_ALLOCATED
 
 
-@dataclass(frozen=True, slots=True)
-class HeldCPUs:
+class HeldCPUs(NamedTuple):
     """What pods hold of a node's CPUs: cores and zones of those that keep others away, and how many pods share a CPU.
 
     `references` count only where CPUs may be shared.
@@ -66,7 +66,7 @@ class HeldCPUs:
 
     cores: AbstractSet[int] = frozenset()
     zones: AbstractSet[int] = frozenset()
-    references: Mapping[int, int] = field(default_factory=dict)
+    references: Mapping[int, int] = MappingProxyType({})
 
 
 def take_preferred(
@@ -189,7 +189,7 @@ class _Run:
             self._first(self._zones_by_cores(apart=apart)) for apart in (True, False)
         ):
             return True
-        sockets = self._by_free_cores(layout.socket_cores, lambda _socket: 0)
+        sockets = [*self._by_free_cores(layout.socket_cores, lambda _socket: 0)]
         if count <= layout.per_socket and self._first(sockets):
             return True
         aside: list[list[int]] = []
@@ -213,7 +213,7 @@ class _Run:
                 if self._left < size:
                     break
 
-    def _zones_by_cores(self, *, apart: bool) -> list[list[int]]:
+    def _zones_by_cores(self, *, apart: bool) -> Iterable[list[int]]:
         layout = self._layout
 
         def beside(zone: int) -> int:
@@ -226,15 +226,15 @@ class _Run:
 
     def _by_free_cores(
         self, cores: Mapping[int, Sequence[tuple[int, ...]]], second: Callable[[int], int]
-    ) -> list[list[int]]:
-        """The CPUs of the cores that are free as a whole, by zone or socket."""
+    ) -> Iterable[list[int]]:
+        """The CPUs of the cores that are free as a whole, by zone or socket; made as far as somebody looks."""
         free = self._free.issuperset
         units = {unit: whole for unit, listed in cores.items() if (whole := [*filter(free, listed)])}
         ordered = sorted(units, key=lambda unit: (self._signed(len(units[unit])), second(unit), unit))
         if self._held.references:
             for listed in units.values():
                 listed.sort(key=self._core_order)
-        return [[*chain.from_iterable(units[unit])] for unit in ordered]
+        return ([*chain.from_iterable(units[unit])] for unit in ordered)
 
     def _core_order(self, cpus: Collection[int]) -> tuple[int, int]:
         return self._references(cpus), self._layout.core[next(iter(cpus))]

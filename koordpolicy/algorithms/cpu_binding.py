@@ -5,7 +5,7 @@ The words are Koordinator's. Nothing is decided here that a policy can decide: w
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from koordpolicy.algorithms.cpu_accumulator import BindPolicy, CPUAllocateStrategy, CPUExclusive
 from koordpolicy.algorithms.numa_merge import Exclusive, NUMAPolicy
@@ -21,8 +21,7 @@ NOT_MULTIPLE: Final = "node(s) requested cpus not multiple cpus per core"
 NO_ZONES: Final = "node(s) missing NUMA resources"
 
 
-@dataclass(frozen=True, slots=True)
-class PodNeeds:
+class PodNeeds(NamedTuple):
     """What a pod wants. `milli` is its CPU in millicores, `request` all that it requests, by name.
 
     `binds` says that it gets CPUs of its own by its own request, whatever nodes say.
@@ -38,7 +37,7 @@ class PodNeeds:
     apart: Exclusive = Exclusive.UNSET
 
     @property
-    def count(self) -> int:
+    def cpus(self) -> int:
         """The CPUs that it gets where it is bound."""
         return self.milli // 1000
 
@@ -58,8 +57,7 @@ class NodeRules:
     evenly: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(NamedTuple):
     """On what terms a pod is on a node: with CPUs of its own or not, on which cores, in which zones."""
 
     bound: bool
@@ -79,9 +77,11 @@ def terms_of(needs: PodNeeds, rules: NodeRules) -> Terms:
     return Terms(bound, needs.bind, False, numa)
 
 
-def conflict(needs: PodNeeds, rules: NodeRules, per_core: int) -> str | None:
-    """Why a pod can never be on a node, as far as what both say goes; `per_core` are CPUs a core, 0 where that is not known."""
-    terms = terms_of(needs, rules)
+def conflict(needs: PodNeeds, rules: NodeRules, per_core: int, terms: Terms | None = None) -> str | None:
+    """Why a pod can never be on a node, as far as what both say goes; `per_core` are CPUs a core, 0 where that is not known, `terms`
+    the pod's where somebody has them.
+    """
+    terms = terms or terms_of(needs, rules)
     if needs.numa and rules.numa and needs.numa is not rules.numa:
         return POLICY_DIFFERS
     if not terms.bound:
@@ -92,7 +92,7 @@ def conflict(needs: PodNeeds, rules: NodeRules, per_core: int) -> str | None:
         return NO_TOPOLOGY
     if needs.required and rules.bind is not BindPolicy.NONE and needs.bind is not rules.bind:
         return BIND_DIFFERS
-    if terms.required and terms.bind is BindPolicy.FULL_PCPUS and needs.count % per_core:
+    if terms.required and terms.bind is BindPolicy.FULL_PCPUS and needs.cpus % per_core:
         return NOT_MULTIPLE
     return None
 

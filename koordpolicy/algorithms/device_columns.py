@@ -51,10 +51,10 @@ class DeviceColumns:
     """The NUMA zone of each device, -1 where that is not said."""
     free: dict[str, Counted]
     total: dict[str, Counted]
-    ranked: dict[str, Counted]
-    """What is free on each node's devices from the most to the least, -1 of none (N, W), resource by resource."""
-    ordered: Mask
-    """Whether one order of a node's devices ranks all resources: then the last of so many has the least of all of them (N)."""
+    most: dict[str, Counted]
+    """What is free on that of each node's devices that has most of a resource, -1 of none (N), resource by resource."""
+    led: Mask
+    """Whether one of a node's devices has the most of all resources (N)."""
     free_of_node: dict[str, Numbers]
     total_of_node: dict[str, Numbers]
     models: NDArray[np.object_]
@@ -64,11 +64,11 @@ class DeviceColumns:
     """The most that any node has, or has had, of a resource."""
     endless: dict[str, int]
     """What is free of a resource that a device does not have: it is not compared."""
-    listed: dict[int, list[tuple[Amounts, int]]] = field(default_factory=dict)
-    """What the devices of each row have, and in which zones they are."""
-    unordered: int = 0
-    """How many nodes are not `ordered`."""
-    unasked: dict[tuple[str, FillStrategy], Whole] = field(default_factory=dict)
+    written: dict[int, tuple[Card, ...]] = field(default_factory=dict)
+    """The devices of each row as they stand here: of one pod to the next, few of them change."""
+    leaderless: int = 0
+    """How many nodes are not `led`."""
+    unasked: dict[tuple[str, FillStrategy], Numbers] = field(default_factory=dict)
     """How full nodes are of a resource, or how empty, for a pod that asks for none of it, once somebody has asked."""
     watched: list[set[int]] = field(default_factory=list)
 
@@ -82,7 +82,10 @@ class DeviceColumns:
             np.full(shape, NO_NUMA, np.int16, order="F"),
             {name: _zeros(shape, most) for name, most in resources.items()},
             {name: _zeros(shape, most) for name, most in resources.items()},
-            {name: np.full_like(_zeros(shape, most), NO_DEVICE) for name, most in resources.items()},
+            {
+                name: np.full_like(_zeros((nodes, 1), most)[:, 0], NO_DEVICE)
+                for name, most in resources.items()
+            },
             np.ones(nodes, np.bool_),
             {name: _sums(nodes, most * width) for name, most in resources.items()},
             {name: _sums(nodes, most * width) for name, most in resources.items()},
@@ -98,26 +101,19 @@ class DeviceColumns:
         if len(cards) > width or row >= len(self.there):
             return False
         none = [0] * (width - len(cards))
-        listed = [(card.total, card.numa) for card in cards]
-        if listed != self.listed.get(row):  # what nodes have changes less often than what of it is free
-            if not all(self._holds(total) for total, _ in listed):
-                return False
-            self.listed[row] = listed
-            self.there[row] = [bool(total) for total, _ in listed] + none
-            self.zones[row] = [max(NO_NUMA, min(numa, _SHORT)) for _, numa in listed] + none
-            for name, total in self.total.items():
-                totals = [one.get(name, 0) for one, _ in listed]
-                in_all = sum(totals)
-                if in_all >= _EXACT and self.total_of_node[name].dtype.kind == "f":
-                    return False
-                self.without[name] += (not in_all) - (not self.total_of_node[name][row])
-                self.largest[name] = max(self.largest[name], in_all)
-                total[row], self.total_of_node[name][row] = totals + none, in_all
+        before = self.written.get(row)
+        # What nodes have changes less often than what of it is free.
+        changed = None if before is None else _changed(cards, before)
+        if changed is None and not self._put_what_is_there(row, cards, none):
+            return False
         ranking: list[list[int]] = []
         for name, free in self.free.items():
             endless = self.endless[name]
             left = [card.free.get(name, endless) for card in cards]
-            free[row] = left + none
+            if changed is None:
+                free[row] = left + none
+            for at in changed or ():
+                free[row, at] = left[at]
             if endless in left:
                 ranking.append(
                     [one if card.total else NO_DEVICE for one, card in zip(left, cards, strict=True)]
@@ -129,7 +125,8 @@ class DeviceColumns:
             else:
                 ranking.append(left)
             self.free_of_node[name][row] = sum(left)
-        self._rank(row, ranking, width)
+        self._lead(row, ranking)
+        self.written[row] = tuple(cards)
         for (name, strategy), known in self.unasked.items():
             known[row] = _unasked(self.total_of_node[name][row], self.free_of_node[name][row], strategy)
         self.models[row] = model
@@ -137,19 +134,36 @@ class DeviceColumns:
             rows.add(row)
         return True
 
-    def _rank(self, row: int, ranking: Sequence[list[int]], width: int) -> None:
-        """Write in which order the devices of a node have most; by resource what each has free."""
-        none = [NO_DEVICE] * (width - len(ranking[0])) if ranking else []
-        ordered = True
-        together = zip(*sorted(zip(*ranking, strict=True), reverse=True), strict=True)
-        for name in self.ranked:
-            ranked = [*next(together, ())]
-            most_first = sorted(ranked, reverse=True)  # which it is already, but for what is not ordered
-            ordered = ordered and ranked == most_first
-            self.ranked[name][row] = most_first + none
-        if ordered != self.ordered[row]:
-            self.ordered[row] = ordered
-            self.unordered += -1 if ordered else 1
+    def _put_what_is_there(self, row: int, cards: Sequence[Card], none: list[int]) -> bool:
+        """Write what devices have and where they are; whether there is room for it."""
+        if not all(self._holds(card.total) for card in cards):
+            return False
+        self.there[row] = [bool(card.total) for card in cards] + none
+        self.zones[row] = [max(NO_NUMA, min(card.numa, _SHORT)) for card in cards] + none
+        for name, total in self.total.items():
+            totals = [card.total.get(name, 0) for card in cards]
+            in_all = sum(totals)
+            if in_all >= _EXACT and self.total_of_node[name].dtype.kind == "f":
+                return False
+            self.without[name] += (not in_all) - (not self.total_of_node[name][row])
+            self.largest[name] = max(self.largest[name], in_all)
+            total[row], self.total_of_node[name][row] = totals + none, in_all
+        return True
+
+    def _lead(self, row: int, amounts: Sequence[list[int]]) -> None:
+        """Write what the devices of a node have at most; by resource what each has free."""
+        if not amounts or not amounts[0]:
+            for most in self.most.values():
+                most[row] = NO_DEVICE
+            return
+        first, led = max(zip(*amounts, strict=True)), True
+        for most, listed, leads in zip(self.most.values(), amounts, first, strict=True):
+            best = max(listed)
+            led = led and best == leads
+            most[row] = best
+        if led != self.led[row]:
+            self.led[row] = led
+            self.leaderless += -1 if led else 1
 
     def _holds(self, total: Amounts) -> bool:
         """Whether a device has nothing but what there are columns for, wide enough."""
@@ -166,21 +180,22 @@ class DeviceColumns:
 
     def lacking(self, each: Amounts, count: int, rows: Any = EVERY) -> Mask:
         """The nodes that have fewer than so many devices with so much free, at least one."""
-        known = [(name, number) for name, number in each.items() if name in self.ranked]
-        if not known or not 0 < count <= self.there.shape[1]:
+        known = [(name, number) for name, number in each.items() if name in self.most]
+        if not known or count != 1:
             few: Mask = self.fitting(each, rows) < count
             return few
-        fits: Mask | None = None
+        # The one that has most decides, which is found without looking at all of them.
+        lacks: Mask | None = None
         for name, number in known:
-            free = self.ranked[name][:, count - 1]
-            if rows is not EVERY:
-                free = free[rows]
-            enough = free == _SHORT if number >= _SHORT and free.dtype == np.int16 else free >= number
-            fits = enough if fits is None else fits & enough
-        assert fits is not None
-        if self.unordered and (unsure := np.flatnonzero(fits & ~self.ordered[rows])).size:
-            fits[unsure] = self.fitting(each, unsure if rows is EVERY else rows[unsure]) >= count
-        return ~fits
+            free = self.most[name][rows]
+            less = free != _SHORT if number >= _SHORT and free.dtype == np.int16 else free < number
+            lacks = less if lacks is None else np.logical_or(lacks, less, out=lacks)
+        assert lacks is not None
+        if self.leaderless and len(known) > 1:
+            unsure = np.flatnonzero(~lacks & ~self.led[rows])
+            if unsure.size:
+                lacks[unsure] = self.fitting(each, unsure if rows is EVERY else rows[unsure]) < 1
+        return lacks
 
     def fitting_in_zones(self, each: Amounts, numbers: NDArray[np.int16]) -> list[NDArray[Any]]:
         """How many devices of each node have so much free in each of its zones, which have these `numbers` (N, zones).
@@ -207,40 +222,57 @@ class DeviceColumns:
             if free is None:
                 continue
             if empty:
-                found = found & ((self.total[name][rows] >= number) | (free[rows] == self.endless[name]))
+                able = (self.total[name][rows] >= number) | (free[rows] == self.endless[name])
             elif number >= _SHORT and free.dtype == np.int16:
-                found = found & (free[rows] == _SHORT)
+                able = free[rows] == _SHORT
             else:
-                found = found & (free[rows] >= number)
+                able = free[rows] >= number
+            found = np.logical_and(able, found, out=able)
         return found
 
     def filled(
         self, each: Amounts, weights: Mapping[str, int], strategy: FillStrategy, rows: Any = EVERY
-    ) -> Whole:
+    ) -> Numbers:
         """How good nodes are by how full their devices would be with so much more, 0 to 100 (`device_score`)."""
-        score: Whole | int = 0
-        sums: Whole | int = 0
+        score: Numbers | None = None
+        sums: Numbers | int = 0
         for name, weight in weights.items():
             if name not in self.total:
                 continue
-            total, free = self.sums(name, rows)
             asked = each.get(name, 0)
-            if not asked:
-                part = self._of_unasked(name, strategy)[rows]
-            elif strategy == FillStrategy.MOST_ALLOCATED:
-                part = self._shares(name, np.minimum(total - free + asked, total), total)
+            if asked:
+                part = self._filled_by(name, asked, strategy, rows)
             else:
-                part = self._shares(name, np.maximum(free - asked, 0), total)
-            score = score + (part if weight == 1 else weight * part)
-            sums = sums + weight * (total > 0 if self.without[name] else 1)
-        if isinstance(score, int):
+                part = self._of_unasked(name, strategy)[rows]
+            if weight != 1:
+                part = part * weight
+            if score is None:
+                score = part if asked or weight != 1 else part.copy()
+            elif score.dtype == part.dtype:
+                score += part
+            else:
+                score = score + part
+            sums = sums + weight * (self.total_of_node[name][rows] > 0 if self.without[name] else 1)
+        if score is None:
             return np.zeros(len(self.there[rows]), np.int64)
         return divided(score, sums)
 
-    def _shares(self, name: str, parts: NDArray[Any], total: NDArray[Any]) -> Whole:
+    def _filled_by(self, name: str, asked: int, strategy: FillStrategy, rows: Any) -> Numbers:
+        """How full nodes are of a resource, or how empty, with so much more; in an array of its own."""
+        total, free = self.sums(name, rows)
+        if strategy == FillStrategy.MOST_ALLOCATED:
+            part = total - free
+            part += asked
+            np.minimum(part, total, out=part)
+        else:
+            part = free - asked
+            np.maximum(part, 0, out=part)
+        return self._shares(name, part, total)
+
+    def _shares(self, name: str, parts: Numbers, total: Numbers) -> Numbers:
         return shares(parts, total, BEST, self.largest[name], some_nothing=self.without[name] > 0)
 
-    def _of_unasked(self, name: str, strategy: FillStrategy) -> Whole:
+    def _of_unasked(self, name: str, strategy: FillStrategy) -> Numbers:
         found = self.unasked.get((name, strategy))
         if found is None:
             total, free = self.sums(name)
@@ -288,23 +320,25 @@ def _zeros(shape: tuple[int, int], most: int) -> Counted:
 
 
 def shares(
-    parts: NDArray[Any],
-    wholes: NDArray[Any],
+    parts: Numbers,
+    wholes: Numbers,
     of: int,
     largest: float | None = None,
     *,
     some_nothing: bool = True,
-) -> Whole:
-    """How much parts are of wholes, in whole `of`s, rounded down; 0 where the whole is nothing.
+) -> Numbers:
+    """How much parts are of wholes, in whole `of`s, rounded down; 0 where the whole is nothing. Of doubles they are doubles, and take
+    the place of the parts.
 
     Parts are not negative. Who knows says which whole is the `largest`, and that none is nothing.
     """
     there = np.maximum(wholes, 1) if some_nothing else wholes
     if of <= 100 and (there.max(initial=1) if largest is None else largest) < _EXACT:
         # A tenth of the time of a division of whole numbers.
-        quotients = np.multiply(parts, float(of))
-        quotients /= there
-        found: Whole = quotients.astype(np.int64)
+        found = parts if parts.dtype.kind == "f" else parts.astype(np.float64)
+        found *= of
+        found /= there
+        np.floor(found, out=found)
     else:
         found = (parts * of // there).astype(np.int64, copy=False)
     if some_nothing:
@@ -312,8 +346,28 @@ def shares(
     return found
 
 
-def divided(points: Whole, weights: Whole | int) -> Whole:
-    """Points by weights, rounded down; by 1 where nothing weighs. Of numbers as small as scores."""
-    if isinstance(weights, int):
-        return points if weights <= 1 else (points / weights).astype(np.int64)
-    return points // np.maximum(weights, 1)
+def divided(points: Numbers, weights: Numbers | int) -> Numbers:
+    """Points by weights, rounded down; by 1 where nothing weighs. Of numbers as small as scores; doubles take the place of the points."""
+    if isinstance(weights, int) and weights <= 1:
+        return points
+    divisor = weights if isinstance(weights, int) else np.maximum(weights, 1)
+    if points.dtype.kind != "f":
+        found: Numbers = points // divisor
+        return found
+    points /= divisor
+    np.floor(points, out=points)
+    return points
+
+
+def _changed(cards: Sequence[Card], before: Sequence[Card]) -> list[int] | None:
+    """The places of the devices that are others now; None where what they have, or where they are, has changed as well."""
+    if len(cards) != len(before):
+        return None
+    found = []
+    for at, card in enumerate(cards):
+        was = before[at]
+        if card is not was:
+            if card.total != was.total or card.numa != was.numa:
+                return None
+            found.append(at)
+    return found

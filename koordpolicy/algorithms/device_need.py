@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from koordpolicy.model.reading import Amounts
 
@@ -50,9 +50,32 @@ class DeviceWords:
 
     names: frozenset[str] = field(init=False)
     """All resources by which the devices are asked for."""
+    ways: Mapping[frozenset[str], "_Way"] = field(init=False, repr=False, compare=False)
+    """What has to be looked at of each of the combinations."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", frozenset().union(*self.combinations))
+        object.__setattr__(self, "ways", {names: _way(names, self) for names in self.combinations})
+
+
+class _Way(NamedTuple):
+    """What is to be looked at where pods ask in one way."""
+
+    percents: tuple[str, ...]
+    at_most: tuple[tuple[str, int], ...]
+    converts: bool
+    sized: bool
+
+
+def _way(names: frozenset[str], words: DeviceWords) -> _Way:
+    return _Way(
+        tuple(sorted(names & words.percents)),
+        tuple(
+            limit for name in sorted(names & words.at_most.keys()) for limit in words.at_most[name].items()
+        ),
+        not names.isdisjoint(words.converts),
+        not names.isdisjoint(words.sized),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +93,19 @@ class DeviceNeed:
 
 def device_need(request: Amounts, words: DeviceWords) -> DeviceNeed | None:
     """What a pod's request asks for; None for nothing. Raises DeviceRequestError."""
-    asked = {name: request[name] for name in words.names if request.get(name)}
+    asked = {name: number for name, number in request.items() if number and name in words.names}
     if not asked:
         return None
-    names = frozenset(asked)
-    if names not in words.combinations:
-        raise DeviceRequestError(f"invalid resource device requests: [{' '.join(sorted(names))}]")
+    way = words.ways.get(frozenset(asked))
+    if way is None:
+        raise DeviceRequestError(f"invalid resource device requests: [{' '.join(sorted(asked))}]")
     spread = asked.get(words.counter, 0)
-    for name in sorted(names & words.percents):
+    for name in way.percents:
         _check_percent(name, asked[name], spread)
-    for name in names & words.at_most.keys():
-        for other, most in words.at_most[name].items():
-            if asked.get(other, 0) > most:
-                raise DeviceRequestError(f"invalid resource unit {other}: {asked[other]}, at most {most}")
-    converted = _converted(asked, words)
+    for other, most in way.at_most:
+        if asked.get(other, 0) > most:
+            raise DeviceRequestError(f"invalid resource unit {other}: {asked[other]}, at most {most}")
+    converted = _converted(asked, words) if way.converts else asked
     measured = converted.get(words.measured)
     count = 1
     if spread > 0:
@@ -91,7 +113,7 @@ def device_need(request: Amounts, words: DeviceWords) -> DeviceNeed | None:
     elif measured is not None and measured > WHOLE and measured % WHOLE == 0:
         count = measured // WHOLE
     each = {name: number // count for name, number in converted.items() if name != words.counter}
-    shared = bool(names & words.sized) if measured is None else measured // count < WHOLE
+    shared = way.sized if measured is None else measured // count < WHOLE
     return DeviceNeed(count, each, shared, converted)
 
 

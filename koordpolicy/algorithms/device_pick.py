@@ -22,9 +22,11 @@ SEVERAL_SHARED: Final = "node(s) Unsupported Multi-Shared GPU"
 NO_NUMA: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Card:
-    """A device as it is now: what it has (nothing: it is not healthy), what of that is free, and where it is plugged in."""
+    """A device as it is now: what it has (nothing: it is not healthy), what of that is free, and where it is plugged in. Not to be
+    written: each pod makes one, and one that is frozen takes three times as long.
+    """
 
     minor: int
     total: Amounts = field(default_factory=lambda: NOTHING)
@@ -36,8 +38,7 @@ class Card:
 
     def __post_init__(self) -> None:
         free = self.free
-        used = bool([1 for name, number in self.total.items() if free.get(name, 0) < number])
-        object.__setattr__(self, "used", used)
+        self.used = bool([1 for name, number in self.total.items() if free.get(name, 0) < number])
 
     def percent(self, resource: str) -> int:
         """How much of a resource is free, in percent of what there is."""
@@ -126,24 +127,11 @@ def pick_by_topology(
 
     The key decides between scopes, and between devices, where a device is shared; whole ones are taken by minor.
     """
-    if any(not card.pcie or card.numa == NO_NUMA for card in cards):
-        raise Unpicked(NO_TREE, resolvable=False)
     if need.shared and need.count > 1:
+        _in_a_tree(cards)
         raise Unpicked(SEVERAL_SHARED, resolvable=False)
     count = need.count
-    # By NUMA zone and switch: those that would do, and whether any is in use.
-    switches: dict[tuple[int, str], list[Card]] = {}
-    zones: dict[int, list[Card]] = {}
-    every: list[Card] = []
-    in_use: set[tuple[int, str]] = set()
-    for card in sorted(cards, key=attrgetter("minor")):
-        place = card.numa, card.pcie
-        if card.used:
-            in_use.add(place)
-        if card.fits(need.each):
-            every.append(card)
-            zones.setdefault(card.numa, []).append(card)
-            switches.setdefault(place, []).append(card)
+    switches, in_use = _by_switch(cards, need.each)
     zones_in_use = {numa for numa, _ in in_use}
     # The smallest scopes that have enough, with how many parts on the way to each are in use.
     scopes: list[tuple[int, list[Card]]] = []
@@ -156,10 +144,10 @@ def pick_by_topology(
     if not scopes and required <= Scope.NUMA:
         scopes = [
             (int(numa in zones_in_use), fitting)
-            for numa, fitting in sorted(zones.items())
-            if len(fitting) >= count
+            for numa in sorted({numa for numa, _ in switches})
+            if len(fitting := _together(switches, numa)) >= count
         ]
-    if not scopes and required <= Scope.NODE and len(every) >= count:
+    if not scopes and required <= Scope.NODE and len(every := _together(switches)) >= count:
         scopes = [(0, every)]
     if not scopes:
         raise Unpicked(SCOPED if required else INSUFFICIENT)
@@ -169,3 +157,47 @@ def pick_by_topology(
         return tuple([card.minor for card in best[0][:count]])
     candidates = [card for fitting in best for card in fitting]
     return ((candidates[0] if len(candidates) == 1 else min(candidates, key=key)).minor,)
+
+
+def _in_a_tree(cards: Sequence[Card]) -> None:
+    """Raise Unpicked unless it is said of all devices where they are plugged in."""
+    for card in cards:  # asked for each pod: a generator takes twice as long
+        if not card.pcie or card.numa == NO_NUMA:
+            raise Unpicked(NO_TREE, resolvable=False)
+
+
+_Place = tuple[int, str]
+"""A NUMA zone and a switch."""
+
+
+def _by_switch(cards: Sequence[Card], asked: Amounts) -> tuple[dict[_Place, list[Card]], set[_Place]]:
+    """The devices that would do by NUMA zone and switch, by minor, and where any is in use. Raises Unpicked."""
+    _in_a_tree(cards)
+    each = [*asked.items()]
+    switches: dict[_Place, list[Card]] = {}
+    in_use: set[_Place] = set()
+    for card in sorted(cards, key=_minor):
+        place = card.numa, card.pcie
+        if card.used:
+            in_use.add(place)
+        total, free = card.total, card.free
+        for name, number in each:  # as `fits` says, without the calls
+            if free.get(name, 0) < number and name in total:
+                break
+        else:
+            if not total:
+                continue
+            if place in switches:
+                switches[place].append(card)
+            else:
+                switches[place] = [card]
+    return switches, in_use
+
+
+def _together(switches: Mapping[_Place, Sequence[Card]], numa: int | None = None) -> list[Card]:
+    """The devices of a zone, or of all, by minor."""
+    found = [card for place, cards in switches.items() if numa in (None, place[0]) for card in cards]
+    return sorted(found, key=_minor)
+
+
+_minor: Final = attrgetter("minor")

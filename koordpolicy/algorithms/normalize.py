@@ -44,12 +44,12 @@ def scaled(how: str, scores: Scores, between: Extremes) -> Scores:
     if least == most:
         found: Scores = np.zeros(len(scores), np.int64)
     else:
-        above = (scores - least) * BEST
-        found = (
-            np.floor(above / (most - least)).astype(np.int64)
-            if above.dtype.kind == "f"
-            else above // (most - least)
-        )
+        found = (scores - least) * BEST if least else scores * BEST
+        if found.dtype.kind == "f":
+            found /= most - least
+            np.floor(found, out=found)
+        else:
+            found //= most - least
     return BEST - found if how.startswith("Reverse") else found
 
 

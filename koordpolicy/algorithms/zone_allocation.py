@@ -63,8 +63,7 @@ class ZoneRules:
     weights: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRoom:
+class NodeRoom(NamedTuple):
     """What a node has and what of it is free now.
 
     `free` are CPUs that a pod may get as its own. `offers` and `available` are amounts by zone; CPU is in millicores and amplified.
@@ -119,7 +118,7 @@ def place(
 ) -> Placed:
     """The same, and in which zones. Raises NoRoom with the reason."""
     terms = terms_of(needs, room.rules)
-    reason = conflict(needs, room.rules, room.layout.per_core)
+    reason = conflict(needs, room.rules, room.layout.per_core, terms)
     if reason is not None:
         raise NoRoom(reason)
     if terms.numa is NUMAPolicy.NONE:
@@ -136,7 +135,7 @@ def place(
 
 def check(room: NodeRoom, needs: PodNeeds, terms: Terms, chosen: Allocation) -> None:
     """Whether a node has exactly that to give: CPUs and amounts of zones that somebody else has chosen. Raises NoRoom."""
-    if len(chosen.cpus) != (needs.count if terms.bound else 0):
+    if len(chosen.cpus) != (needs.cpus if terms.bound else 0):
         raise NoRoom(NOT_AS_MANY)
     if not chosen.cpus <= room.free:
         raise NoRoom(NOT_ENOUGH)
@@ -232,7 +231,7 @@ def _given(room: NodeRoom, needs: PodNeeds, terms: Terms, mask: int | None) -> A
     by_zone = None
     if zones and any(CPU in amounts for amounts in zones.values()):
         by_zone = {zone: amounts.get(CPU, 0) // MILLI for zone, amounts in zones.items()}
-    wanted = WantedCPUs(needs.count, terms.bind, needs.exclusive, room.rules.strategy)
+    wanted = WantedCPUs(needs.cpus, terms.bind, needs.exclusive, room.rules.strategy)
     take = take_required if terms.required else take_by_zone
     try:
         cpus = take(room.layout, room.free, room.preferred, wanted, room.held, by_zone)

@@ -52,6 +52,8 @@ NO_ZONE: Final = -2
 _MOST_NUMBER: Final = np.iinfo(np.int16).max
 _SINGLE, _FULL = _POLICIES.index(NUMAPolicy.SINGLE_NUMA_NODE), _BINDS.index(BindPolicy.FULL_PCPUS)
 
+_NO_CPUS: Final[tuple[tuple[int, ...], ...]] = ((), (), ())
+
 _Zones = NDArray[np.int64]
 """A number for each node and zone."""
 
@@ -94,7 +96,7 @@ class RoomColumns:
     def __init__(self, rows: int = 0) -> None:
         self._rows = rows
         self.used = rows
-        """Rows beyond mean nothing."""
+        """Rows beyond mean nothing, and have no CPUs."""
         self._most = 1
         # By usable CPUs of each binding: all that are free, those of whole cores, one of each core.
         self._usable = np.zeros((3, rows), np.int64)
@@ -107,12 +109,14 @@ class RoomColumns:
         self.numbers = np.full((rows, MOST_ZONES), NO_ZONE, np.int16)
         """The numbers of each node's zones, in order."""
         self._shared = np.zeros((rows, MOST_ZONES), np.bool_)
-        self.sold = np.zeros(rows, np.int64)
+        self.sold = np.zeros(rows)
         """What the CPUs that pods own are sold for, in millicores."""
         self.ratios = np.ones(rows)
         """How many times over CPU is sold."""
         self._forced = self._aligned = self._odd = self._amplified = 0
         """How many nodes bind all pods, admit affinities only, have cores that are not alike, sell CPU more than once."""
+        self._untold = rows
+        """How many rows have no CPUs."""
         self._known: dict[int, tuple[CPULayout, NodeRules, Mapping[int, Amounts]]] = {}
         self._available: dict[str, _Zones] = {}
         self._offers: dict[str, _Zones] = {}
@@ -129,16 +133,20 @@ class RoomColumns:
         if known is None or known[0] is not layout or known[1] != room.rules or known[2] != room.offers:
             self._known[row] = layout, room.rules, room.offers
             self._put_what_is_there(row, room)
-        sets = (free, layout.of_whole_cores(free), layout.one_of_each_core(free))
-        numbers = room.zones
-        self._usable[:, row] = [len(cpus) for cpus in sets]
-        there = [layout.zones.get(zone, frozenset()) for zone in numbers]
-        self._in_zone[:, row, : len(numbers)] = [[len(cpus & zone) for zone in there] for cpus in sets]
-        self._shared[row, : len(numbers)] = [room.uses.get(zone) is ZoneUse.SHARED for zone in numbers]
+        # Number by number: these are few, and a list costs as much as twenty.
+        by_zone, in_zone, uses = layout.usable(free), self._in_zone, room.uses
+        for binding, usable in enumerate(zip(*by_zone.values(), strict=True) if by_zone else _NO_CPUS):
+            self._usable[binding, row] = sum(usable)
+        for place, zone in enumerate(room.zones):
+            in_zone[0, row, place], in_zone[1, row, place], in_zone[2, row, place] = by_zone.get(
+                zone, (0, 0, 0)
+            )
+            self._shared[row, place] = uses.get(zone) is ZoneUse.SHARED
+            amounts = room.available[zone]
+            for name, available in self._available.items():
+                if self._reported[name][row]:
+                    available[row, place] = amounts.get(name, 0)
         self.sold[row] = amplified_cpu(MILLI * room.owned, room.rules.ratio)
-        for name, available in self._available.items():
-            if self._reported[name][row]:
-                available[row, : len(numbers)] = [room.available[zone].get(name, 0) for zone in numbers]
 
     def _put_what_is_there(self, row: int, room: NodeRoom) -> None:
         """What a node has and what holds there; nothing of it is free yet."""
@@ -153,6 +161,7 @@ class RoomColumns:
         ratio = max(room.rules.ratio, 1.0)
         self._amplified += (ratio > 1) - bool(self.ratios[row] > 1)
         self.ratios[row] = ratio
+        self._untold += bool(self._per_core[row]) - (layout.per_core > 0)
         self._per_core[row] = layout.per_core
         alike = all(len(cpus) == layout.per_core for cpus in layout.siblings.values())
         self._odd += bool(self._alike[row]) - alike
@@ -197,7 +206,7 @@ class RoomColumns:
         """What is known of a pod on each node, which wants something `beside` perhaps."""
         if not (needs.numa or self._forced or self._aligned or self._odd):
             return self._look_at_counts(needs)
-        rows, count = self._rows, needs.count
+        rows, count = self._rows, needs.cpus
         own, wanted = _POLICIES.index(needs.numa), _wanted(needs)
         bound, bind, required, whole, numa = self._terms(needs)
         forced = self._bind > 0
@@ -239,15 +248,14 @@ class RoomColumns:
         if not (needs.milli > 0 and needs.binds):
             return _all_take_it(self._rows)
         bind = _wanted(needs) if needs.required else 0
-        masks = {
-            _NO_TOPOLOGY: self._per_core == 0,
-            _NOT_ENOUGH: self._usable[bind] < needs.count,
-        }
+        masks = {_NOT_ENOUGH: self._usable[bind] < needs.cpus}
+        if self._untold > self._rows - self.used:
+            masks[_NO_TOPOLOGY] = self._per_core == 0
         if needs.milli % MILLI:
             masks[_NOT_WHOLE] = np.ones(self._rows, np.bool_)
         if bind == _FULL:
-            masks[_NOT_MULTIPLE] = needs.count % np.maximum(self._per_core, 1) != 0
-        if not any(mask[: self.used].any() for mask in masks.values()):
+            masks[_NOT_MULTIPLE] = needs.cpus % np.maximum(self._per_core, 1) != 0
+        if not [1 for mask in masks.values() if mask[: self.used].any()]:
             return _all_take_it(self._rows)
         refused, left = np.zeros((len(REASONS), self._rows), np.bool_), np.ones(self._rows, np.bool_)
         for place in sorted(masks):

@@ -7,12 +7,11 @@ row of the node table stands what is asked of all of them at once (`algorithms/z
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from koordpolicy.algorithms.columns import Column
 from koordpolicy.algorithms.cpu_accumulator import CPUExclusive
 from koordpolicy.algorithms.cpu_binding import NodeRules, PodNeeds
 from koordpolicy.algorithms.node_cpus import NodeAccount
@@ -33,8 +32,7 @@ _SPARE: Final = 64
 """Rows that columns have beyond those that are there, at least: nodes come one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class CPUClaim:
+class CPUClaim(NamedTuple):
     """What a pod has of the CPUs and zones of a node. `spec` is the annotation that says how it was bound, empty where that says so
     already; `of` the class that its label says; `lender` the UID of the pod out of whose claim it is, empty for none. `zones` are
     those in which everything is allocated for it (a mask; None: any).
@@ -181,7 +179,7 @@ class CPUAccounts:
         finally:
             self.came(kept.pod)
         cpus = kept.allocation.cpus
-        return replace(room, preferred=cpus, free=room.free & cpus if only and cpus else room.free)
+        return room._replace(preferred=cpus, free=room.free & cpus if only and cpus else room.free)
 
     # --- as they are ------------------------------------------------------------------------------
 
@@ -230,7 +228,10 @@ class CPUAccounts:
         columns = self._columns
         if columns is None or len(columns) < len(self._rows):
             columns = self._columns = RoomColumns(len(self._rows) + max(_SPARE, len(self._rows) // 8))
+            columns.used = len(self._rows)
             self._stale = set(self._rows)
+        for gone in range(len(self._rows), columns.used):
+            columns.put(gone, _NOTHING.room)
         for node in self._stale:
             row = self._rows.get(node)
             if row is not None:
@@ -248,7 +249,7 @@ class CPUAccounts:
             self._any_rules = self.version, self.columns().any_rules
         return self._any_rules[1]
 
-    def sold(self) -> Column:
+    def sold(self) -> NDArray[np.float64]:
         """What the CPUs that pods own are sold for, in millicores, by row."""
         return self.columns().sold[: len(self._rows)]
 
@@ -306,7 +307,7 @@ def less(claim: CPUClaim, others: Sequence[CPUClaim]) -> CPUClaim:
         }
         for zone, amounts in claim.allocation.zones.items()
     }
-    return replace(claim, allocation=Allocation(cpus, zones))
+    return claim._replace(allocation=Allocation(cpus, zones))
 
 
 def _as_sold(topology: NodeCPUs) -> NodeCPUs:

@@ -40,7 +40,11 @@ class CPUPolicy:
                 lambda records: {field: one.value(records) for field, one in decisions.items()}, facts
             )
 
-        self._pods, self._nodes = values(pods), values(nodes)
+        self._pods: Final = MemoizedDecision(
+            lambda records: _wanted({field: one.value(records) for field, one in pods.items()}),
+            frozenset().union(*(one.facts for one in pods.values())),
+        )
+        self._nodes: Final = values(nodes)
         self._latest: tuple[PodView, PodNeeds] | None = None
         about = graph.about(KIND, "")
         self.scoring: Final = ZoneRules(
@@ -55,20 +59,10 @@ class CPUPolicy:
             return latest[1]
         annotations = view.pod.annotations
         spec = read_resource_spec(annotations) if annotations else NO_SPEC
-        said = self._pods.value({"pod": view.facts, "resourceSpec": spec_facts(spec)})
+        facts = _SAYS_NOTHING if spec is NO_SPEC else spec_facts(spec)
+        owns, *how = self._pods.value({"pod": view.facts, "resourceSpec": facts})
         milli = request.get(CPU, 0)
-        binding, alignment = said["binding"], said["alignment"]
-        exclusive = said["exclusive"]
-        found = PodNeeds(
-            milli,
-            positive(request),
-            said["owns"] is True and milli > 0,
-            BindPolicy.NONE if binding in (None, NONE) else BindPolicy(binding),
-            said["required"] is True and binding not in (None, NONE),
-            CPUExclusive.NONE if exclusive in (None, NONE) else CPUExclusive(exclusive),
-            NUMAPolicy.NONE if alignment in (None, NONE) else NUMAPolicy(alignment),
-            Exclusive.REQUIRED if said["apart"] is True else Exclusive.UNSET,
-        )
+        found = PodNeeds(milli, positive(request), owns and milli > 0, *how)
         self._latest = view, found
         return found
 
@@ -91,6 +85,22 @@ class CPUPolicy:
         return rules, frozenset(RESERVED_BY if reserved is None else reserved)
 
 
+def _wanted(said: Mapping[str, Any]) -> "_Wanted":
+    """What policy says of a pod, without its amounts."""
+    binding, alignment, exclusive = said["binding"], said["alignment"], said["exclusive"]
+    return (
+        said["owns"] is True,
+        BindPolicy.NONE if binding in (None, NONE) else BindPolicy(binding),
+        said["required"] is True and binding not in (None, NONE),
+        CPUExclusive.NONE if exclusive in (None, NONE) else CPUExclusive(exclusive),
+        NUMAPolicy.NONE if alignment in (None, NONE) else NUMAPolicy(alignment),
+        Exclusive.REQUIRED if said["apart"] is True else Exclusive.UNSET,
+    )
+
+
+_Wanted = tuple[bool, BindPolicy, bool, CPUExclusive, NUMAPolicy, Exclusive]
+
+
 def says_how(view: PodView) -> bool:
     """Whether a pod says anything of how it wants CPUs or zones."""
     annotations = view.pod.annotations
@@ -106,6 +116,9 @@ def spec_facts(spec: ResourceSpec) -> Record:
         "alignment": spec.numa_policy,
         "zoneExclusive": spec.numa_exclusive,
     }
+
+
+_SAYS_NOTHING: Final = spec_facts(NO_SPEC)
 
 
 def topology_facts(topology: NodeCPUs) -> Record:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,8 +30,7 @@ from koordpolicy.model.reading import NO_TEXT, NOTHING, Amounts
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceClaim:
+class DeviceClaim(NamedTuple):
     """What a pod has of the devices of a node: a reserve pod, too, out of whose claim others take (`lender` is its UID)."""
 
     pod: PodKey
@@ -40,7 +39,7 @@ class DeviceClaim:
     uid: str = ""
     lender: str = ""
     reserve: bool = False
-    said: Mapping[str, str] = field(default_factory=lambda: NO_TEXT)
+    said: Mapping[str, str] = NO_TEXT
     """What stands in other annotations of the pod, for whom policy says that."""
 
 
@@ -388,4 +387,4 @@ def less(claim: DeviceClaim, others: Sequence[DeviceClaim]) -> DeviceClaim:
         ]
         if found := tuple(share for share in kept if share.resources):
             left[type] = found
-    return replace(claim, shares=left)
+    return claim._replace(shares=left)

@@ -25,6 +25,7 @@ _MOST: Final = 64
 """Cards of a partition that is not listed one by one: no machine has more."""
 
 _LOT: Final = ("device", "lot")
+_BRIEF: Final = frozenset({("device", "free"), ("device", "used"), ("device", "gradient")})
 _LOTS: Final = 1_000_000
 
 _LAST: Final[SortKey] = ((1,),)
@@ -67,14 +68,26 @@ class DeviceSort:
     """The resources of which a part of a device is given by a template alone."""
     templates: Mapping[str, Mapping[str, Amounts]] = field(default_factory=dict)
     """What each template has, by vendor and model, and by name."""
+    keys: dict[tuple[int, bool, int], SortKey] = field(default_factory=dict, repr=False, compare=False)
+    """The places of devices of which the order reads nothing but these: how much is free, whether it is used, and the gradient."""
 
     def key(self, card: Card, device: Device, pod: Record, gradient: int) -> SortKey:
         """The place of a device among others; `gradient` is what it would mean for usual pods, 0 to 100."""
         percent = card.percent(self.words.measured)
+        if self.order.facts <= _BRIEF:
+            state = percent, card.used, gradient
+            known = self.keys.get(state)
+            if known is None:
+                facts = card_facts(device, percent, used=card.used, gradient=gradient)
+                known = self.keys[state] = self._sorted({"device": facts})
+            return known
         lot = _lot(pod, device) if _LOT in self.order.facts else 0
         facts = card_facts(device, percent, used=card.used, gradient=gradient, lot=lot)
+        return self._sorted({"device": facts, "pod": pod})
+
+    def _sorted(self, records: Mapping[str, Any]) -> SortKey:
         try:
-            found = self.order.value({"device": facts, "pod": pod})
+            found = self.order.value(records)
         except CelError:
             return _LAST
         return ((0,), *map(sortable, found or ()))
@@ -85,8 +98,10 @@ class DeviceSort:
 
     def said(self, pod: Record, node: str, shares: Sequence[DeviceShare]) -> dict[str, str]:
         """The annotations that a pod gets with its devices. Raises CelError."""
-        facts = allocation_facts(node, shares, self.words.measured)
-        found = {key: one.value({"pod": pod, "allocated": facts}) for key, one in self.annotations.items()}
+        records = {}
+        if any(one.program is not None for one in self.annotations.values()):
+            records = {"pod": pod, "allocated": allocation_facts(node, shares, self.words.measured)}
+        found = {key: one.value(records) for key, one in self.annotations.items()}
         return {key: text for key, text in found.items() if text}
 
 

@@ -156,6 +156,10 @@ class NodeView:
         """The names of the nodes as numbers of texts."""
         return self.some(self._table.column("name").values)
 
+    def name(self, at: int) -> str:
+        """The name of the node at a place among those that are looked at."""
+        return self._table.name(at if self._rows is None else int(self._rows[at]))
+
     def taints(self) -> NDArray[np.int32]:
         """The taints of the nodes as numbers of texts; 0 for none."""
         return self.some(self._table.column(TAINTS).values)

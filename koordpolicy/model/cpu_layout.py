@@ -33,6 +33,8 @@ class CPULayout:
     per_core: int
     per_zone: int
     per_socket: int
+    even: bool
+    """Whether all cores have as many CPUs, each within one zone."""
 
     @classmethod
     def of(cls, processors: Iterable[Processor]) -> Self:
@@ -64,6 +66,7 @@ class CPULayout:
             per_core,
             count // len(zones) if zones else 0,
             count // sockets if sockets else 0,
+            len(cores) == len(siblings) and all(zone[cpu] == zone[cpus[0]] for cpus in cores for cpu in cpus),
         )
 
     def __bool__(self) -> bool:
@@ -77,6 +80,24 @@ class CPULayout:
         """Those of some CPUs whose cores are among them as a whole."""
         whole = filter(frozenset(cpus).issuperset, self.siblings.values())
         return frozenset(chain.from_iterable(whole))
+
+    def usable(self, free: frozenset[int]) -> dict[int, tuple[int, int, int]]:
+        """By zone, how many of some CPUs there are: all, those of whole cores, one of each core."""
+        if not self.even:
+            whole, first = self.of_whole_cores(free), self.one_of_each_core(free)
+            return {
+                zone: (len(free & cpus), len(whole & cpus), len(first & cpus))
+                for zone, cpus in self.zones.items()
+            }
+        size, full, bare = self.per_core, free.issuperset, free.isdisjoint
+        return {
+            zone: (
+                len(free & self.zones[zone]),
+                size * sum(map(full, cores)),
+                len(cores) - sum(map(bare, cores)),
+            )
+            for zone, cores in self.zone_cores.items()
+        }
 
     def one_of_each_core(self, cpus: Iterable[int]) -> frozenset[int]:
         """The first of some CPUs on each core."""

@@ -154,17 +154,19 @@ def designated(annotations: Mapping[str, str]) -> Allocation | None:
 
 def allocation_text(allocation: Allocation) -> str:
     """The same as the annotation has it."""
+    cpuset = cpuset_text(allocation.cpus)
+    if not allocation.zones:  # as of most; a list of CPUs has nothing to be escaped
+        return f'{{"cpuset":"{cpuset}"}}' if cpuset else "{}"
     said: dict[str, Any] = {}
-    if allocation.cpus:
-        said["cpuset"] = cpuset_text(allocation.cpus)
-    if allocation.zones:
-        said["numaNodeResources"] = [
-            {
-                "node": zone,
-                "resources": {name: _quantity(name, amount) for name, amount in sorted(amounts.items())},
-            }
-            for zone, amounts in sorted(allocation.zones.items())
-        ]
+    if cpuset:
+        said["cpuset"] = cpuset
+    said["numaNodeResources"] = [
+        {
+            "node": zone,
+            "resources": {name: _quantity(name, amount) for name, amount in sorted(amounts.items())},
+        }
+        for zone, amounts in sorted(allocation.zones.items())
+    ]
     return json.dumps(said, separators=(",", ":"))
 
 

@@ -46,9 +46,9 @@ def evaluate(
     filtering: list[Filtered] = []
     scoring: list[Scored] = []
     try:
+        keys = {} if local_only or (timed_only and not profile.looks_beyond_in_time) else cache_keys_of(cycle)
         program = profile.evaluate if nodes.count else None
         found = {} if program is None else program.call_all(table, records, rows)
-        keys = {} if local_only or (timed_only and not profile.looks_beyond_in_time) else cache_keys_of(cycle)
         asked = silent.asked(profile, keys)
         if known is not None:
             asked = asked.unsettled(known, changed, filters, scores)

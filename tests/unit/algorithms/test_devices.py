@@ -138,12 +138,12 @@ def test_nodes_that_lack_devices_are_those_on_which_too_few_are_free_enough(
     for strategy in FillStrategy:
         by_rows = columns.filled(each, {"ratio": 1, "memory": 2}, strategy, rows)
         anew = DeviceColumns.of(len(nodes), 4, most)
-        for row, listed in enumerate(columns.listed.values()):
+        for row, listed in enumerate(columns.written.values()):
             left = [
-                {name: int(columns.free[name][row, at]) for name in total}
-                for at, (total, _) in enumerate(listed)
+                {name: int(columns.free[name][row, at]) for name in card.total}
+                for at, card in enumerate(listed)
             ]
-            anew.put(row, [Card(at, one[0], left[at]) for at, one in enumerate(listed)], "")
+            anew.put(row, [Card(at, card.total, left[at]) for at, card in enumerate(listed)], "")
         assert columns.filled(each, {"ratio": 1, "memory": 2}, strategy).tolist() == (
             anew.filled(each, {"ratio": 1, "memory": 2}, strategy).tolist()
         )

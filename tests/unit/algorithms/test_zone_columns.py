@@ -1,7 +1,5 @@
 """Columns say of each node what the exact allocation says, or nothing."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -74,7 +72,7 @@ def test_zones_that_others_span_refuse_those_who_want_one_for_themselves() -> No
     columns = columns_of([account.room])
     pod = needs(2, binds=True, numa=NUMAPolicy.SINGLE_NUMA_NODE)
     assert not columns.look(pod).refused.any()
-    apart = columns.look(replace(pod, apart=Exclusive.REQUIRED))
+    apart = columns.look(pod._replace(apart=Exclusive.REQUIRED))
     assert apart.refused[REASONS.index(NO_ZONE_FITS)].all()
     assert not apart.unresolvable.any()
 

@@ -1,9 +1,9 @@
 """Which devices of one node a pod gets, of each type that it asks for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from koordpolicy.algorithms.device_need import DeviceNeed, HintStrategy, by_strategy
 from koordpolicy.algorithms.device_partition import Partition, Partitions, best_partitions
@@ -98,8 +98,7 @@ def _allocate(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Dealing:
+class Dealing(NamedTuple):
     """All that says what a pod gets of a node's devices. `lender` is the UID of the pod out of whose claim it takes, empty for none;
     `restricted` says that it takes out of nothing else.
     """
@@ -116,6 +115,8 @@ class Dealing:
     def shares(self, zones: int | None = None) -> Shares:
         """What it gets in some NUMA zones (a mask; None: in any). Raises Unpicked."""
         cards = self.cards
+        if not self.lender:
+            return self._allocated(zones)
         with cards.lent(self.node, self.lender) as kept:
             if kept:
                 # Out of what is kept for it, before anything else.
@@ -143,12 +144,12 @@ class _Choice:
     __slots__ = (
         "_by_minor",
         "_cards",
+        "_described",
         "_devices",
         "_elsewhere",
         "_functions",
         "_gradients",
         "_hint",
-        "_ids",
         "_key",
         "_node",
         "_of",
@@ -186,7 +187,7 @@ class _Choice:
             self._cards = [card for card in self._cards if matches(described[card.minor].labels)]
         self._functions = self._free_functions(described) if self._hint.functions is not None else None
         self._by_minor = {card.minor: card for card in self._cards}
-        self._ids = {minor: one.id for minor, one in described.items()}
+        self._described = described
         self._key: Key = lambda card: sort.key(
             card, described[card.minor], pod.facts, self._gradients.get(card.minor, UNCHANGED)
         )
@@ -303,7 +304,9 @@ class _Choice:
         own = () if functions is None else (functions[minor],)
         named = self._templates(need) if self._sort.by_template(need) else []
         template = named[0] if len(named) == 1 else ""
-        return DeviceShare(minor, _filled(card, need.each, self._sort), self._ids[minor], own, template)
+        return DeviceShare(
+            minor, _filled(card, need.each, self._sort), self._described[minor].id, own, template
+        )
 
 
 def _lies_in(card: Card, zones: int) -> bool:

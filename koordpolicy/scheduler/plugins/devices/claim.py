@@ -29,7 +29,7 @@ def concerned(host: Host, pod: PodView) -> bool:
 def take(host: Host, pod: PodView, nodes: NodeView, _parameters: Parameters) -> DeviceClaim | Refusal | None:
     """Take what a pod asks for of the one node that is shown; nothing where its kubelet deals devices out."""
     cards = nodes.state.cards
-    node = nodes.text(int(nodes.names()[0]))
+    node = nodes.name(0)
     if cards.policy is None or not cards.knows(node):
         return None
     try:

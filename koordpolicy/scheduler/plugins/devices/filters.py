@@ -82,8 +82,7 @@ def devices_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verd
         need = asked if hint is None else by_strategy(asked, hint.strategy, 1)
         columns, rows = cards.columns(type), rows_of(nodes)
         few = columns.lacking(need.each, need.count, rows)
-        few &= listed
-        if few.any():
+        if few.any() and (few := few & listed).any():
             short = np.flatnonzero(few)
             never = np.zeros_like(few)
             these = short if rows is EVERY else rows[short]
@@ -118,23 +117,29 @@ class _Refused:
     """Who is refused for which reason."""
 
     def __init__(self, count: int) -> None:
-        self.any: Mask = np.zeros(count, np.bool_)
-        self.never: Mask = np.zeros(count, np.bool_)
+        self._count = count
+        self._never: Mask | None = None
         self._by_reason: dict[str, Mask] = {}
 
     def add(self, reason: str, nodes: Mask, never: Mask) -> None:
         """These nodes are refused, some of them whoever leaves."""
-        self.any |= nodes
-        self.never |= never
+        self._never = never if self._never is None else self._never | never
         known = self._by_reason.get(reason)
         self._by_reason[reason] = nodes if known is None else known | nodes
 
+    @property
+    def any(self) -> Mask:
+        """The nodes that are refused."""
+        masks = list(self._by_reason.values())
+        found: Mask = np.logical_or.reduce(masks) if masks else np.zeros(self._count, np.bool_)
+        return found
+
     def verdicts(self) -> Verdicts:
         """All of it."""
-        masks = list(self._by_reason.values())
-        if not masks:
-            return refuses_none(("devices",), len(self.any))
-        return Verdicts(tuple(self._by_reason), np.vstack(masks), self.never, none=not self.any.any())
+        if self._never is None:
+            return refuses_none(("devices",), self._count)
+        refused = np.vstack(list(self._by_reason.values()))
+        return Verdicts(tuple(self._by_reason), refused, self._never, none=not refused.any())
 
 
 def _look_closer(
@@ -147,9 +152,11 @@ def _look_closer(
 ) -> None:
     """Try the nodes one by one of which more has to hold than that enough devices are free."""
     cards = nodes.state.cards
-    whole = any(not need.shared for need in needs.values())
     assert cards.policy is not None
-    templated = any(cards.policy.sorts[type].by_template(need) for type, need in needs.items())
+    whole = templated = False
+    for type, need in needs.items():
+        whole |= not need.shared
+        templated |= cards.policy.sorts[type].by_template(need)
     if wishes is NO_WISHES and not templated and not (whole and cards.linked):
         return
     left: NDArray[np.intp] = np.flatnonzero(listed & ~found.any)
@@ -173,17 +180,21 @@ def devices_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scor
         needs = _needs(pod, cards)
     except DeviceRequestError:
         return None
-    strategy, weighed = text(parameters, "strategy", _STRATEGY), weights(parameters)
+    strategy, weighed = parameters.once(_scored)
     if strategy == GRADIENT:
         return fragmentation_score(cards, needs, pod, nodes)
     rows = rows_of(nodes)
     if strategy == POLICY:
         return _said(pod, needs, cards, rows)
-    found = [
-        cards.columns(type).filled(need.each, weighed, FillStrategy(strategy), rows)
-        for type, need in needs.items()
-    ]
-    return sum(found[1:], found[0]) if found else np.zeros(nodes.count, np.int64)
+    score: Scores | None = None
+    for type, need in needs.items():
+        filled = cards.columns(type).filled(need.each, weighed, FillStrategy(strategy), rows)
+        score = filled if score is None else score + filled
+    return np.zeros(nodes.count, np.int64) if score is None else score
+
+
+def _scored(parameters: Parameters) -> tuple[str, Mapping[str, int]]:
+    return text(parameters, "strategy", _STRATEGY), weights(parameters)
 
 
 def _said(pod: PodView, needs: Mapping[str, DeviceNeed], cards: DeviceCards, rows: Any) -> Scores | None:

@@ -53,21 +53,21 @@ def lacking(cpus: CPUAccounts, node: str, needs: PodNeeds) -> tuple[int, str] | 
     single = terms.numa is NUMAPolicy.SINGLE_NUMA_NODE
     if terms.bound:
         usable = fitting(room.layout, room.free, terms.bind) if terms.required else room.free
-        if not single and len(usable) < needs.count:
+        if not single and len(usable) < needs.cpus:
             kept = _kept(cpus, node, frozenset(room.layout.cpus))
-            words = f"{_cpus(len(usable), terms)}{kept}, the pod asks for {needs.count}"
+            words = f"{_cpus(len(usable), terms)}{kept}, the pod asks for {needs.cpus}"
             return len(usable), words
         if single:
             by_zone = {
                 zone: len(usable & room.layout.zones.get(zone, frozenset())) for zone in sorted(room.offers)
             }
-            if by_zone and max(by_zone.values()) < needs.count:
+            if by_zone and max(by_zone.values()) < needs.cpus:
                 zones = ", ".join(
                     f"zone {zone} has {count}{_kept(cpus, node, room.layout.zones.get(zone, frozenset()))}"
                     for zone, count in by_zone.items()
                 )
                 what = " in whole cores" if _whole(terms) else ""
-                return max(by_zone.values()), f"no NUMA zone has {needs.count} free CPUs{what}: {zones}"
+                return max(by_zone.values()), f"no NUMA zone has {needs.cpus} free CPUs{what}: {zones}"
     if not terms.numa:
         return None
     for name, asked in needs.request:

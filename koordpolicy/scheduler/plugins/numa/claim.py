@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from koordpolicy.algorithms.cpu_accumulator import BindPolicy, CPUExclusive
@@ -37,7 +38,7 @@ def concerned(host: Host, pod: PodView) -> bool:
 def take(host: Host, pod: PodView, nodes: NodeView, _parameters: Parameters) -> CPUClaim | Refusal | None:
     """Take what a pod wants of the one node that is shown; nothing where it wants nothing there."""
     cpus = nodes.state.cpus
-    node = nodes.text(int(nodes.names()[0]))
+    node = nodes.name(0)
     try:
         needs = needs_of(pod, cpus)
         if needs is None or cpus.policy is None:
@@ -123,5 +124,11 @@ def _spec(pod: PodView, needs: PodNeeds, terms: Terms) -> str:
     if not changed:
         return ""
     source = annotations.get(RESOURCE_SPEC)
-    said = dict(embedded_object(source, RESOURCE_SPEC)) if source else {}
-    return json.dumps({**said, **changed}, separators=(",", ":"))
+    if not source:
+        return _spec_text(*changed.items())
+    return json.dumps({**embedded_object(source, RESOURCE_SPEC), **changed}, separators=(",", ":"))
+
+
+@lru_cache(maxsize=64)
+def _spec_text(*said: tuple[str, str]) -> str:
+    return json.dumps(dict(said), separators=(",", ":"))

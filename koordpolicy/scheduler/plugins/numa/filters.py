@@ -159,9 +159,9 @@ def _scored(parameters: Parameters) -> ZoneRules:
     )
 
 
-def _of_nodes(pod: PodView, needs: PodNeeds, nodes: NodeView, scored: ZoneRules) -> Column:
+def _of_nodes(pod: PodView, needs: PodNeeds, nodes: NodeView, scored: ZoneRules) -> Numbers:
     """Of whole nodes. Of CPU, a pod that gets its own is measured by what is given out so, times what it is sold for."""
-    score: Column = np.zeros(nodes.count, np.int64)
+    score: Numbers | None = None
     sums: Column | int = 0
     request = request_of(pod)
     cpus = nodes.state.cpus
@@ -176,14 +176,24 @@ def _of_nodes(pod: PodView, needs: PodNeeds, nodes: NodeView, scored: ZoneRules)
         else:
             requested = _numbers(nodes.amounts("resources.requested")[name])
         if scored.strategy is Strategy.MOST_ALLOCATED:
-            part = np.minimum(requested + asked, there)
+            part = requested + asked
+            np.minimum(part, there, out=part)
         else:
-            part = np.maximum(there - requested - asked, 0)
+            part = there - requested
+            part -= asked
+            np.maximum(part, 0, out=part)
         everywhere = allocatable.low > 0
         part = shares(part, there, BEST, allocatable.high, some_nothing=not everywhere)
-        score += part if weight == 1 else weight * part
+        if weight != 1:
+            part *= weight
+        if score is None:
+            score = part
+        elif score.dtype == part.dtype:
+            score += part
+        else:
+            score = score + part
         sums = sums + weight * (1 if everywhere else there > 0)
-    return divided(score, sums)
+    return np.zeros(nodes.count, np.int64) if score is None else divided(score, sums)
 
 
 def _numbers(amount: Amount) -> Numbers:

@@ -220,7 +220,7 @@ def reserve(
         return None
     if wants is NO_RESERVATIONS and not state.reservations.available:
         return None
-    there = _matching(pod, state, parameters).get(nodes.text(nodes.names().tolist()[0]), [])
+    there = _matching(pod, state, parameters).get(nodes.name(0), [])
     required = wants.affinity is not None
     room = room_on(pod, nodes.one(0), there, state.reservations, parameters.once(_ignored), required=required)
     taken = chosen(pod, room, state.reservations)
@@ -238,7 +238,7 @@ def _given(pod: PodView, nodes: NodeView, parameters: Parameters) -> Reservation
     reservation = pre_allocating(pod, reservations)
     if reservation is None:
         return None
-    node = nodes.text(nodes.names().tolist()[0])
+    node = nodes.name(0)
     giving = chosen_candidates(reservation, node, nodes.one(0), reservations, parameters.once(_ignored))
     if giving is None:
         return Refusal(NOT_ENOUGH)
