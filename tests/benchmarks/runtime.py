@@ -2,16 +2,16 @@
 
 The runtime is a server of its own that answers at once, so that what is seen is what stands before it: nothing, the proxy, and the
 proxy with hooks of the built-in pack, which change the container. NRI is what a runtime waits for a plugin's answer. The three ways
-take turns within one run, so that whatever else the machine does falls on all of them.
+take turns within one run, each warmed up, so that whatever else the machine does falls on all of them. CPU is what proxy and agent take.
 """
 
 import asyncio
-import os
 import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -27,6 +27,7 @@ from koordpolicy.cri.wire import Message
 from koordpolicy.runtime.collector import keep_what_is_there, quiet_collector
 from koordpolicy.runtime_proxy.interceptor import RUNTIME_SERVICE
 from tests.benchmarks.measure import Row
+from tests.benchmarks.processes import cpu_of, memory_of, quiet_client
 from tests.parts.processes import Running
 from tests.unit.agent.test_hooks import OneScene, scene
 from tests.unit.runtime_proxy.runtimes import identity
@@ -42,7 +43,7 @@ _READY: Final = 60.0
 
 def run() -> Iterable[Row]:
     """Rows of milliseconds per call."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, quiet_client():
         return asyncio.run(_measure(Path(folder)))
 
 
@@ -90,22 +91,49 @@ async def _measure(folder: Path) -> list[Row]:
             "Version, which passes": ("Version", b""),
             "CreateContainer": ("CreateContainer", container_request()),
         }
-        spent: dict[tuple[str, str], list[float]] = {}
-        for _ in range(TURNS):
+        between = {
+            "bare": (),
+            "proxy, no hooks": (proxies["none"],),
+            "proxy with hooks": (proxies["hooks"], agent),
+        }
+        spent: dict[tuple[str, str], _Spent] = {}
+        for turn in range(-1, TURNS):  # the first one is what is made once
             for called, (method, request) in calls.items():
                 for name, way in ways.items():
                     asked = GrpcCall(request, seconds=10)
+                    before = _cpu(between[name])
                     found = await _paced(partial(way.call, RUNTIME_SERVICE + method, asked))
-                    spent.setdefault((called, name), []).extend(found)
-        rows = [_row(called, name, found, spent[called, "bare"]) for (called, name), found in spent.items()]
-        rows.append(
-            _row("CreateContainer", "NRI, the plugin's answer", await _nri(folder / "nri.sock"), [0.0])
-        )
+                    if turn >= 0:
+                        of = spent.setdefault((called, name), _Spent())
+                        of.times.extend(found)
+                        of.cpu += _cpu(between[name]) - before
+        rows = [
+            _row(called, name, found, spent[called, "bare"].times) for (called, name), found in spent.items()
+        ]
+        nri, before = folder / "nri.sock", _cpu((agent,))
+        plugin = _Spent(await _nri(nri))
+        plugin.cpu = _cpu((agent,)) - before
+        rows.append(_row("CreateContainer", "NRI, the plugin's answer", plugin, [0.0]))
+        nothing = dict.fromkeys(("p99", "added p50", "added p99", "CPU"), "")
         for who, running in (("proxy", proxies["hooks"]), ("agent's hooks and policies", agent)):
-            rows.append({"call": "memory, MB", "way": who, "p50": _megabytes(running.pid), "p99": "", "added p50": "", "added p99": ""})  # fmt: skip
+            rows.append(
+                {"call": "memory, MB", "way": who, "p50": memory_of(running.pid) * 1.048576, **nothing}
+            )
         for way in ways.values():
             await way.close()
         return rows
+
+
+@dataclass(slots=True)
+class _Spent:
+    """Seconds of each call, and of CPU for all of them."""
+
+    times: list[float] = field(default_factory=list)
+    cpu: float = 0.0
+
+
+def _cpu(processes: Sequence[Running]) -> float:
+    return sum(cpu_of(one.pid) for one in processes)
 
 
 async def _paced(call: Callable[[], Awaitable[object]]) -> list[float]:
@@ -162,8 +190,8 @@ async def _until_it_answers(way: Channel) -> None:
                 await asyncio.sleep(0.1)
 
 
-def _row(called: str, way: str, spent: Sequence[float], bare: Sequence[float]) -> Row:
-    mine, other = _percentiles(spent), _percentiles(bare)
+def _row(called: str, way: str, spent: _Spent, bare: Sequence[float]) -> Row:
+    mine, other = _percentiles(spent.times), _percentiles(bare)
     return {
         "call": called,
         "way": way,
@@ -171,17 +199,13 @@ def _row(called: str, way: str, spent: Sequence[float], bare: Sequence[float]) -
         "p99": mine[1],
         "added p50": mine[0] - other[0],
         "added p99": mine[1] - other[1],
+        "CPU": spent.cpu / len(spent.times) * 1000,
     }
 
 
 def _percentiles(spent: Sequence[float]) -> tuple[float, float]:
     ordered = sorted(spent)
     return ordered[len(ordered) // 2] * 1000, ordered[int(len(ordered) * 0.99)] * 1000
-
-
-def _megabytes(pid: int) -> float:
-    pages = int(Path("/proc", str(pid), "statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 # --- the processes that are measured, but for the proxy, which is the product's own ----------------------
