@@ -9,6 +9,7 @@ from koordpolicy.algorithms.load import AssignedPod, LoadReport, NodeLoad, Repor
 from koordpolicy.cluster.memoized import MemoizedDecision
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.prepared import Records, prepared
+from koordpolicy.cluster.reservations import is_reserve_pod
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration
@@ -85,10 +86,12 @@ class LoadPolicy:
         )
 
     def assigned(self, pod: PodView, rules: LoadRules, now: int) -> AssignedPod:
-        """A pod as the load of its node counts it. One that is only assumed was scheduled `now`."""
+        """A pod as the load of its node counts it. One that is only assumed was scheduled `now`; a reserve pod, which no node runs, uses
+        nothing.
+        """
         scheduled = _since(pod, CONDITION_SCHEDULED)
         placed_at = now if scheduled is None else scheduled
-        estimate = pod.estimate
+        estimate = None if is_reserve_pod(pod) else pod.estimate
         return AssignedPod(
             pod.pod.key,
             estimate if estimate is not None and any(estimate.values()) else None,

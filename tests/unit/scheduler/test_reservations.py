@@ -140,6 +140,12 @@ class Reserved(World):
         requested: Any = table.row(table.index(node))["resources.requested"]
         return int(requested.get("cpu", 0))
 
+    def load(self, node: str = "n1") -> int:
+        """The millicores that a node's pods are taken to use."""
+        table = self.scheduler.cache.table
+        load: Any = table.row(table.index(node))["resources.filterLoad"]
+        return int(load.get("cpu", 0))
+
     def restarted(self, **nodes: Mapping[str, Any]) -> "Reserved":
         """Another one that hears of the same cluster, in any order."""
         other = Reserved(**nodes)
@@ -178,6 +184,17 @@ def test_an_owner_takes_what_is_kept_and_counts_once() -> None:
     world.end("web")
     assert world.requested() == 8000
     assert world.taken() == {"r": ()}
+
+
+def test_load_counts_owners_and_not_what_is_kept_for_them() -> None:
+    world, plain = (Reserved(n1={**_TEN, "metric": {"usage": {"cpu": "0"}}}) for _ in range(2))
+    world.reserve(reservation("r", cpu="4", spec={"allocateOnce": False}))
+    assert world.run()["r"].node == "n1"
+    assert world.load() == 0
+    for one in (world, plain):
+        one.ask("web", cpu="3", app="r")
+        assert one.run()["web"].node == "n1"
+    assert world.load() == plain.load() > 0
 
 
 def test_an_owner_takes_what_is_lacking_from_the_node() -> None:
