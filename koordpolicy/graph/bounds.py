@@ -113,6 +113,11 @@ RANGES: tuple[Range, ...] = (
     _time("Descheduling", "strategies[*].load.staleAfter", "every measurement would be too old"),
     _time("Descheduling", "strategies[*].load.anomaly.lasts", "no node would ever give a pod away"),
     _time("Descheduling", "strategies[*].load.anomaly.forgottenAfter", "no round would be counted"),
+    *(
+        _share("Descheduling", f"strategies[*].load.{field}", "it is a share of what nodes have")
+        for field in ("high", "low", "prodHigh", "prodLow")
+    ),
+    _share("Descheduling", "parameters.packThresholds", "it is a share of what nodes have"),
     _time("Descheduling", "pace.refusedFor", "no time is shorter than none", low_fits=True),
     _time("Migration", "ttl", "no time is shorter than none", low_fits=True),
     _time("Migration", "retryAfter", "one attempt would follow the other"),

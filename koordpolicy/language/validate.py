@@ -17,6 +17,7 @@ from koordpolicy.language.kinds import API_VERSION, KINDS, Cel, Slot, Spec
 from koordpolicy.language.kinds.document import DOCUMENTS
 from koordpolicy.language.kinds.literals import described, listed
 from koordpolicy.language.kinds.meanings import meanings
+from koordpolicy.language.kinds.upstream import argument_help, plugin_help
 
 _MAPPINGS = frozenset({"model_type", "model_attributes_type", "dict_type"})
 _SIZES = frozenset({"too_long", "too_short"})
@@ -276,14 +277,16 @@ def _unknown_key(
     if strange is not None:
         _report_unseen(key, strange, span, found)
         return None
-    close = nearest(key, fields)
+    close = None if argument_help(document.kind, key) else nearest(key, fields)
     found.add(
         "KP104",
         span,
         f"unknown key `{key}`",
         help=f"did you mean `{close}`?"
         if close
-        else _condition_apart(path) or _parameter(path, fields, parameters) or _known(fields),
+        else argument_help(document.kind, key)
+        or _condition_apart(path)
+        or _parameter(path, fields, parameters) or _known(fields),
         fix=Fix(f"change to `{close}`", span, close) if close else None,
     )
     return close
@@ -399,6 +402,9 @@ def _refusal(document: Document, context: Mapping[str, Any], path: Path, found: 
         if context["quote"]:
             help = f'quote it: `"{written}"`'
             replacement, safe = f'"{written}"', True
+    other = plugin_help(document.kind, str(path[-1]) if path else "", value)
+    if other is not None:
+        replacement, help = None, other
     found.add(
         context["code"],
         span,

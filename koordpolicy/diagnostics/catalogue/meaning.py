@@ -481,4 +481,72 @@ MEANING: tuple[Code, ...] = (
                 usualPods: {4000m: 3, 4000m 1x50: 10}
             """,
     ),
+    Code.written(
+        "KP417",
+        "policies that undo each other",
+        severity=Severity.WARNING,
+        explanation="""
+            A strategy of a Descheduling profile takes pods from nodes above some load, and a SchedulingProfile places pods there up to a
+            higher one: its parameter `usageThresholds`, or `prodUsageThresholds` for `prodHigh`; 0%, or no number, is no limit. Or two
+            strategies are in use of which one moves pods to nodes that have many and the other away from them: the former's `release`
+            was tried out on a node that is nearly empty and one that is full. Loads that expressions of filters compare are not looked at.
+            """,
+        why="""
+            The scheduler fills what the descheduler has just emptied, or one strategy brings back what the other took away: pods are
+            started again and again, and nothing becomes better.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Descheduling
+            metadata: {name: koord-descheduler}
+            spec:
+              strategies:
+                - name: LowNodeLoad
+                  enabled: true
+                  load: {low: {cpu: 40%}, high: {cpu: 60%}}
+            """,
+        advice="""
+            Let the scheduler place pods no further than to where the descheduler leaves them: here the pack's filter lets nodes have 65 %
+            of their CPU in use. Of strategies against each other have one, or let each look at nodes of its own.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Descheduling
+            metadata: {name: koord-descheduler}
+            spec:
+              strategies:
+                - name: LowNodeLoad
+                  enabled: true
+                  load: {low: {cpu: 40%}, high: {cpu: 70%}}
+            """,
+    ),
+    Code.written(
+        "KP418",
+        "strategy that is off",
+        severity=Severity.WARNING,
+        explanation="""
+            A document says something of a strategy that the pack brings and has off, and does not turn it on.
+            """,
+        why="Nothing of what it says has an effect.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Descheduling
+            metadata: {name: koord-descheduler}
+            spec:
+              strategies:
+                - name: PodLifeTime
+                  candidates: {cel: pod.band == 'batch'}
+            """,
+        advice="Say `enabled: true`, or `enabled: false` where it is to be off.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Descheduling
+            metadata: {name: koord-descheduler}
+            spec:
+              strategies:
+                - name: PodLifeTime
+                  enabled: true
+                  candidates: {cel: pod.band == 'batch'}
+            """,
+    ),
 )

@@ -7,6 +7,7 @@ from koordpolicy.graph.meaning.amounts import amounts
 from koordpolicy.graph.meaning.bands import bands
 from koordpolicy.graph.meaning.classes import classes
 from koordpolicy.graph.meaning.comparisons import comparisons
+from koordpolicy.graph.meaning.descheduling import descheduling
 from koordpolicy.graph.meaning.drawn import drawn
 from koordpolicy.graph.meaning.empty import empty
 from koordpolicy.graph.meaning.formulas import formulas
@@ -49,6 +50,7 @@ CHECKS: tuple[Callable[[State], None], ...] = (
     quota_trees,
     usual_pods,
     gangs,
+    descheduling,
     profiles,  # after those that find its filters wrong
     formulas,  # last: it runs what all the others have found sound
 )

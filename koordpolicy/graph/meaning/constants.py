@@ -1,7 +1,7 @@
 """Values that a decision may have, as far as they are known before anything is asked."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from koordpolicy.diagnostics import Span
@@ -46,6 +46,13 @@ def constants_of(state: State, decision: Decision) -> Iterator[tuple[Rule, objec
         found = possible_of(state, rule)
         if _is_passed_on(rule.value) or len(found) == 1:
             yield from ((one.rule, one.value) for one in found if one.known and _is_passed_on(one.rule.value))
+
+
+def reached_constants(state: State, decision: Decision) -> list[tuple[Rule, object]]:
+    """The constants that can hold: not those of rules below one that holds everywhere."""
+    everywhere = (at for at, rule in enumerate(decision.rules) if rule.match.test is None)
+    last = next(everywhere, len(decision.rules))
+    return list(constants_of(state, replace(decision, rules=decision.rules[: last + 1])))
 
 
 def _is_passed_on(node: ir.Node) -> bool:

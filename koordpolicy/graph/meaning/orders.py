@@ -1,12 +1,12 @@
 """Values that belong together, and stand the wrong way round."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.graph.catalogue import PRIORITY_BAND
 from koordpolicy.graph.meaning.bands import place
-from koordpolicy.graph.meaning.constants import constants_of
+from koordpolicy.graph.meaning.constants import reached_constants
 from koordpolicy.graph.notation import show
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.graph.state import State
@@ -64,7 +64,7 @@ def orders(state: State) -> None:
 
 def _compare(state: State, order: Order, less: Decision, more: Decision) -> None:
     """Of each document that says one of them: its value, beside the other one as it holds there."""
-    lows, highs = _reached(state, less), _reached(state, more)
+    lows, highs = reached_constants(state, less), reached_constants(state, more)
     pairs = [(low, _beside(low, highs)) for low in lows] + [(_beside(high, lows), high) for high in highs]
     told: set[Rule] = set()
     dangerous = {found.span for found in state.found if found.code == "KP406"}
@@ -85,13 +85,6 @@ def _compare(state: State, order: Order, less: Decision, more: Decision) -> None
             help=order.why,
             severity=order.severity,
         )
-
-
-def _reached(state: State, decision: Decision) -> list[tuple[Rule, object]]:
-    """The values that can hold: not those of rules below one that holds everywhere."""
-    everywhere = (at for at, rule in enumerate(decision.rules) if rule.match.test is None)
-    last = next(everywhere, len(decision.rules))
-    return list(constants_of(state, replace(decision, rules=decision.rules[: last + 1])))
 
 
 def _beside(said: tuple[Rule, object], others: list[tuple[Rule, object]]) -> tuple[Rule, object] | None:

@@ -14,9 +14,11 @@ ITEM_NEEDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "scores": ("plugin", "value"),
         "steps": ("hold", "untilResumed"),
         "guards": ("require",),
+        "conditions": ("require",),
+        "strategies": ("candidates",),
     }
 )
-"""Fields of which one at least must be said for each entry of a list of named things: of scheduling profiles, of rollouts."""
+"""Fields of which one at least must be said for each entry of a list of named things: of scheduling profiles, of descheduling, of rollouts."""
 
 
 def required(state: State) -> None:

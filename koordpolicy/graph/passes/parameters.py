@@ -32,6 +32,7 @@ from koordpolicy.language.kinds import (
     literal_problem,
     type_name,
 )
+from koordpolicy.language.kinds.upstream import argument_help
 
 PREFIX = "parameters."
 """How the fields of parameter decisions begin."""
@@ -157,6 +158,9 @@ def _report_unread(state: State, declared: dict[str, dict[str, tuple[Unit, Param
 
 def _meant(unit: Unit, name: str, read: Iterable[str], others: Iterable[str]) -> str:
     """The parameter of those that are `read`, or of the targets the other one, that was probably meant."""
+    known = argument_help(unit.kind.name, name)
+    if known is not None:
+        return known
     close = nearest(name, read)
     if close:
         return f"did you mean `{close}`?"
