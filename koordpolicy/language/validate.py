@@ -286,7 +286,8 @@ def _unknown_key(
         if close
         else argument_help(document.kind, key)
         or _condition_apart(path)
-        or _parameter(path, fields, parameters) or _known(fields),
+        or _parameter(path, fields, parameters)
+        or _known(fields),
         fix=Fix(f"change to `{close}`", span, close) if close else None,
     )
     return close

@@ -82,7 +82,8 @@ class PossibleValues:
             if one.part:
                 yield replace(one, part=False)
             elif one.known and isinstance(one.value, list | tuple | dict):
-                yield from (replace(one, value=value) for value in elements(one.value))
+                for value in elements(one.value):
+                    yield from _known(one.node, one.rule, value)
             else:
                 yield one
 

@@ -21,13 +21,44 @@ _KIND: Final = "Descheduling"
 _PAIRS: Final = (("low", "high"), ("prodLow", "prodHigh"))
 _LIMITS: Final = (("high", "usageThresholds"), ("prodHigh", "prodUsageThresholds"))
 """Where a strategy begins to empty nodes, and the scheduler's parameter up to which it fills them."""
-_STATE_PARAMETERS: Final = ("podLifeTimeStates", "restartStates", "failedReasons")
-_STATES: Final = (
-    "Pending Running Succeeded Failed Unknown Evicted NodeLost NodeAffinity NodeShutdown Terminated Shutdown UnexpectedAdmissionError "
-    "Preempting DeadlineExceeded OutOfcpu OutOfmemory OutOfpods PodInitializing ContainerCreating CrashLoopBackOff ImagePullBackOff "
-    "ErrImagePull ErrImageNeverPull ImageInspectError InvalidImageName RegistryUnavailable CreateContainerConfigError "
-    "CreateContainerError RunContainerError StartError ContainerCannotRun ContainerStatusUnknown OOMKilled Error Completed"
-).split()
+_STATE_PARAMETERS: Final = ("podLifeTimeStates", "restartStates")
+_STATES: Final = [
+    "Pending",
+    "Running",
+    "Succeeded",
+    "Failed",
+    "Unknown",
+    "Evicted",
+    "NodeLost",
+    "NodeAffinity",
+    "NodeShutdown",
+    "Terminated",
+    "Shutdown",
+    "UnexpectedAdmissionError",
+    "Preempting",
+    "DeadlineExceeded",
+    "OutOfcpu",
+    "OutOfmemory",
+    "OutOfpods",
+    "PodInitializing",
+    "ContainerCreating",
+    "CrashLoopBackOff",
+    "ImagePullBackOff",
+    "ErrImagePull",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "InvalidImageName",
+    "RegistryUnavailable",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+    "StartError",
+    "ContainerCannotRun",
+    "ContainerStatusUnknown",
+    "OOMKilled",
+    "Error",
+    "Completed",
+]
 """Phases of pods and usual reasons."""
 _COUNTED: Final = ("cpu", "memory")
 """What every report of a node's use has."""
@@ -278,7 +309,8 @@ def _packs(strategy: _Strategy, expressions: Expressions) -> bool:
     try:
         program = compile_row(release.roots, value)
         little, much = (
-            program.call(*({"node": _node(share)}.get(root, {}) for root in release.roots)) for share in (0.01, 0.99)
+            program.call(*({"node": _node(share)}.get(root, {}) for root in release.roots))
+            for share in (0.01, 0.99)
         )
     except (CelError, KeyError, TypeError):
         return False  # it asks for something that an example does not have

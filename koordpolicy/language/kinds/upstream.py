@@ -10,14 +10,9 @@ STRATEGIES: Final = (
     "HighNodeUtilization",
     "LowNodeUtilization",
     "PodLifeTime",
-    "RemoveDuplicates",
-    "RemoveFailedPods",
     "RemovePodsHavingTooManyRestarts",
-    "RemovePodsViolatingInterPodAntiAffinity",
     "RemovePodsViolatingNodeAffinity",
     "RemovePodsViolatingNodeTaints",
-    "RemovePodsViolatingTopologySpreadConstraint",
-    "ScaleDownBinPack",
 )
 """Strategies of the built-in pack that are plugins there. LowNodeLoad is a plugin here, too."""
 
@@ -29,17 +24,12 @@ def _parameter(name: str, example: str) -> str:
 ARGUMENTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "maxPodLifeTimeSeconds": _parameter("maxPodLifeTime", "24h"),
-        "minPodLifetimeSeconds": _parameter("minPodLifetime", "1h"),
         "states": _parameter("podLifeTimeStates", "[Pending]") + ", or `restartStates`",
-        "reasons": _parameter("failedReasons", "[OutOfcpu]"),
-        "exitCodes": _parameter("failedExitCodes", "[137]"),
-        "excludeOwnerKinds": _parameter("excludeOwnerKinds", "[Job]"),
         "podRestartThreshold": _parameter("podRestartThreshold", "100"),
         "includingInitContainers": _parameter("includingInitContainers", "true"),
         "includePreferNoSchedule": _parameter("includePreferNoSchedule", "true"),
         "excludedTaints": _parameter("excludedTaints", "[team=a]"),
         "includedTaints": _parameter("includedTaints", "[team=a]"),
-        "constraints": _parameter("spreadConstraints", "[DoNotSchedule]"),
         "thresholds": "write it as `load.low` of LowNodeUtilization, or the parameter `packThresholds` of HighNodeUtilization: `{cpu: 20%}`",
         "targetThresholds": "write it as `load.high` of the strategy: `{cpu: 70%}`",
         "lowThresholds": "write it as `load.low` of the strategy: `{cpu: 45%}`",
@@ -79,4 +69,6 @@ def plugin_help(kind: str, key: str, value: object) -> str | None:
     """What to write for a plugin that is a strategy of the pack; None for other names."""
     if kind != "Descheduling" or key != "plugin" or value not in STRATEGIES:
         return None
-    return f"`{value}` is a strategy of the pack and needs no plugin: write `{{name: {value}, enabled: true}}`"
+    return (
+        f"`{value}` is a strategy of the pack and needs no plugin: write `{{name: {value}, enabled: true}}`"
+    )
