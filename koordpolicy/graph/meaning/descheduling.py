@@ -225,7 +225,9 @@ def _against_scheduler(strategy: _Strategy) -> None:
         return
     for field, parameter in _LIMITS:
         high = _shares(strategy, f"load.{field}")
-        for key, decision in state.decisions.items() if high is not None else ():
+        if high is None:
+            continue
+        for key, decision in state.decisions.items():
             if key.kind != "SchedulingProfile" or key.field != f"parameters.{parameter}":
                 continue
             found = reached_constants(state, decision)
