@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import chain
 from operator import is_
 from pathlib import Path
 from typing import Any, Final
@@ -31,6 +32,7 @@ from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.node_pods import NodePod, node_pods
 from koordpolicy.agent.node_strategies import NodeStrategy, node_strategies
 from koordpolicy.agent.peak_files import PeakFiles
+from koordpolicy.agent.pod_spans import PodSpans
 from koordpolicy.agent.pods import PodAnswers
 from koordpolicy.agent.reports.node_devices import DeviceReporter
 from koordpolicy.agent.reports.node_metrics import NodeMetricReporter
@@ -136,6 +138,10 @@ class NodeAgent:
         self._pods_changed = asyncio.Event()
         """Wakes the strategies: a new pod does not wait for their turn."""
         watch.pods.follow(lambda _change: self._pods_changed.set())
+        self._spans = None
+        if component.tracing is not None:
+            self._spans = PodSpans(component.tracing, watch.node, component.revision_of, now_ns)
+            watch.pods.follow(self._spans.heard)
         self._due: dict[str, int] = {}
         """When each strategy has its next turn, in nanoseconds of the monotonic clock."""
         self._pause = NANOSECONDS
@@ -404,6 +410,8 @@ class NodeAgent:
         for one in due:
             self._due[one.kind] = frame.monotonic + max(one.interval(frame), _LEAST_PAUSE) - _SLACK
         await self.carry_out(due, frame)
+        if self._spans is not None:
+            self._spans.carried_out(frame, frame.pods, chain.from_iterable(self.doing.results.values()))
         self._pause = self._until_next_turn()
 
     def _until_next_turn(self) -> int:

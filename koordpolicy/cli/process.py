@@ -1,6 +1,7 @@
 """The flags that all long-running commands share, and how such a command is run."""
 
 import argparse
+import re
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -14,6 +15,7 @@ from koordpolicy.runtime.collector import keep_what_is_there
 from koordpolicy.runtime.component import Settings, state_directory_problem
 from koordpolicy.runtime.logs import LogFormat, set_up_logging
 from koordpolicy.runtime.process import Process, run_process
+from koordpolicy.runtime.tracing import TracingSettings
 from koordpolicy.runtime.trial.limits import TrialLimits
 from koordpolicy.runtime.trial.verdict import Rehearse
 
@@ -49,7 +51,21 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         max_cost=arguments.max_cost_per_decision,
         instance=arguments.instance,
         unready_after=arguments.unready_after,
+        tracing=_tracing(arguments) if hasattr(arguments, "tracing_endpoint") else None,
     )
+
+
+def _tracing(arguments: argparse.Namespace) -> TracingSettings | None:
+    endpoint, sampling = arguments.tracing_endpoint, arguments.tracing_sampling
+    if not 0 <= sampling <= 1:
+        raise CannotRunError("--tracing-sampling takes a number from 0 to 1")
+    if not endpoint:
+        return None
+    if not re.fullmatch(r"https?://[^/\s]+(/\S*)?", endpoint):
+        raise CannotRunError(
+            f"--tracing-endpoint takes a URL such as http://collector:4318, not `{endpoint}`"
+        )
+    return TracingSettings(endpoint, sampling)
 
 
 def _log_size(said: str) -> int:

@@ -1,6 +1,7 @@
 """The webhooks of a running manager: their certificate, what they look up, the server, and who keeps the configurations."""
 
 import asyncio
+import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
@@ -18,6 +19,7 @@ from koordpolicy.manager.webhooks.certificates import CertificateSettings, Share
 from koordpolicy.manager.webhooks.cluster_profiles import cluster_profiles
 from koordpolicy.manager.webhooks.configuration import Address, spared
 from koordpolicy.manager.webhooks.hooks import WEBHOOKS
+from koordpolicy.manager.webhooks.pod_spans import AdmissionSpans
 from koordpolicy.manager.webhooks.server import LIMITS, WebhookServer
 from koordpolicy.manager.webhooks.telling import AdmissionReporter
 from koordpolicy.manager.webhooks.webhook import QuotaWrites, WebhookContext
@@ -28,6 +30,7 @@ from koordpolicy.runtime.http.serving import Endpoint, serve
 from koordpolicy.runtime.policies.proposing import LivePolicyObjects
 from koordpolicy.runtime.process import Tasks
 from koordpolicy.runtime.tls import Tls
+from koordpolicy.runtime.tracing import Tracing
 from koordpolicy.runtime.watching import Watching
 
 _CONDITION: Final = "webhooks"
@@ -109,6 +112,7 @@ class ServedWebhooks:
             QuotaWrites(component.cluster),
             None if component.slo_config is None else component.slo_config.data,
             self._warned_elsewhere,
+            None if component.tracing is None else _spans(component, component.tracing),
         )
         served = tuple(webhook.here(context) for webhook in WEBHOOKS if webhook.serves(context))
         self._server = WebhookServer(
@@ -241,6 +245,13 @@ class ServedWebhooks:
 
     def _audit(self) -> Mapping[str, str]:
         return {"revision": self._component.revision_of(self._component.live.graph.digest)}
+
+
+def _spans(component: RunningComponent, tracing: Tracing) -> AdmissionSpans:
+    live = component.live
+    return AdmissionSpans(
+        tracing, lambda: component.revision_of(live.graph.digest), lambda: secrets.token_hex(16), now_ns
+    )
 
 
 def _read(file: Path) -> bytes:

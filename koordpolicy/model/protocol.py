@@ -299,6 +299,11 @@ RECOMMENDED_BOUNDS = "koordpolicy.io/recommended-bounds"
 USAGE_HISTORY = "koordpolicy.io/usage-history"
 """On a Recommendation, as JSON: checkpoints of what its containers used, by container, for the next leader."""
 
+# Traces
+
+TRACEPARENT = "koordpolicy.io/traceparent"
+"""On a pod: the trace that it belongs to, as W3C's trace context writes it."""
+
 # Commands to a rollout, as annotations of its PolicyRevision
 
 ROLLOUT = "koordpolicy.io/rollout"

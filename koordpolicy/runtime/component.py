@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from koordpolicy import __version__
 from koordpolicy.graph.layers import PackFinder
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.backoff import Backoff
@@ -46,6 +47,7 @@ from koordpolicy.runtime.reports.troubles import Troubles
 from koordpolicy.runtime.reports.unreadable import unreadable_objects, unreadable_status
 from koordpolicy.runtime.requests import RequestCounts
 from koordpolicy.runtime.rollout.process import cluster_gate
+from koordpolicy.runtime.tracing import Tracing, TracingSettings
 from koordpolicy.source.revision import Source
 
 if TYPE_CHECKING:  # what only some processes need they import when they do
@@ -95,6 +97,8 @@ class Settings:
     node: str = ""
     slo_config_namespace: str = ""
     """Where the ConfigMap slo-controller-config of Koordinator is followed; "" follows none."""
+    tracing: TracingSettings | None = None
+    """Where spans of pods go; None makes none."""
     unready_after: float = GRACE
     """Seconds without a good answer of the API server after which the process says that it is not ready."""
 
@@ -155,6 +159,7 @@ class RunningComponent:
     max_cost: int = DEFAULT_BUDGET
     slo_config: "ConfigSource | None" = None
     """What follows a ConfigMap slo-controller-config, where one is followed."""
+    tracing: Tracing | None = None
 
     def revision_of(self, digest: str) -> str:
         """What people call the revision of a graph: the active one or the candidate; else the digest itself."""
@@ -329,12 +334,29 @@ async def running_component(
             settings.trials,
             settings.max_cost,
             slo_config,
+            await _tracing(process, settings, stack),
         )
         for task in reporting:
             task.cancel()
         if reporting:
             await asyncio.wait(reporting)
         await _farewell(reporter, presence, recorder, reported=bool(reporting))
+
+
+async def _tracing(process: Process, settings: Settings, stack: AsyncExitStack) -> Tracing | None:
+    """What makes spans; the last ones are sent when the stack ends. Raises `CannotStart`."""
+    if settings.tracing is None:
+        return None
+    try:
+        tracing = await asyncio.to_thread(
+            Tracing, settings.tracing, process.component, settings.instance, __version__
+        )
+    except ImportError as problem:
+        raise CannotStart(
+            f"--tracing-endpoint needs OpenTelemetry: pip install 'koordpolicy[tracing]' ({problem})"
+        ) from None
+    stack.push_async_callback(asyncio.to_thread, tracing.close)
+    return tracing
 
 
 def _put_off(sight: ServerSight, grace: float) -> dict[str, tuple[str, ...]]:

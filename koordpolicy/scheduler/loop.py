@@ -85,7 +85,7 @@ class SchedulingLoop:
         in_flight: int = IN_FLIGHT,
         on_settled: Callable[[Settled], None] = lambda settled: None,
         on_failure: Callable[[Exception], None] = lambda problem: None,
-        on_timed: Callable[[Pod, float], None] = lambda pod, seconds: None,
+        on_timed: Callable[[Action, float], None] = lambda action, seconds: None,
     ) -> None:
         self._scheduler = scheduler
         self._driver = Driver(scheduler, on_settled=on_settled, on_failure=on_failure)
@@ -194,7 +194,7 @@ class SchedulingLoop:
 
     def _timed(self, action: Action, seconds: float) -> None:
         try:
-            self._on_timed(action.pod, seconds)
+            self._on_timed(action, seconds)
         except Exception as problem:  # noqa: BLE001  # told of by `failed`
             self._driver.failed("how long a decision took could not be told of", problem)
 

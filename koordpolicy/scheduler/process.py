@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.values import Timestamp
-from koordpolicy.model.pod import Pod
 from koordpolicy.model.table import NodeTable
 from koordpolicy.runtime.clock import monotonic_ns, now_ns, processor_ns
 from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
@@ -28,6 +27,7 @@ from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.decision_reporter import EVENTS, Audience, DecisionReporter
 from koordpolicy.scheduler.decision_times import DecisionTimes, SlowRules
 from koordpolicy.scheduler.diagnosing import Diagnosing
+from koordpolicy.scheduler.driver import Action, Settled
 from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.extender.server import MEMORY, ExtenderServer, limits_of
 from koordpolicy.scheduler.extender.steps import OWN, restricted_to
@@ -44,6 +44,7 @@ from koordpolicy.scheduler.role import Role
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Ahead, OnDecided, Scheduler
 from koordpolicy.scheduler.shadow import Observed, PlacementShadow
 from koordpolicy.scheduler.shards import Shard
+from koordpolicy.scheduler.tracing import DecisionSpans
 from koordpolicy.scheduler.watched import follow_policies, watch
 
 LOG: Final = logging.getLogger(__name__)
@@ -196,12 +197,23 @@ class Running:
             lambda: self.scheduler.keeps_gangs,
             self.scheduler.cache.state.pod_groups.unheeded,
         )
+        tracing = component.tracing
+        spans = (
+            None if tracing is None else DecisionSpans(tracing, choice.profile, component.revision_of, now_ns)
+        )
         times = DecisionTimes(metrics)
         slow = SlowRules(self.scheduler, component.troubles, processor_ns)
 
-        def timed(pod: Pod, seconds: float) -> None:
+        def timed(action: Action, seconds: float) -> None:
             times.add(seconds)
-            slow.decided(pod, seconds)
+            slow.decided(action.pod, seconds)
+            if spans is not None:
+                spans.timed(action, seconds)
+
+        def settled(one: Settled) -> None:
+            reporter.settled(one)
+            if spans is not None:
+                spans.settled(one)
 
         self.loop = SchedulingLoop(
             self.scheduler,
@@ -209,7 +221,7 @@ class Running:
             now_ns,
             component.backoff(initial=0.1, longest=2.0),
             in_flight=choice.in_flight,
-            on_settled=reporter.settled,
+            on_settled=settled,
             on_failure=lambda _: metrics.add("koordpolicy_internal_errors_total", place="write"),
             on_timed=timed,
         )

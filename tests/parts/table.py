@@ -37,6 +37,7 @@ _CONTAINERD = GoModule(
     {"github.com/containerd/containerd/v2/version.Version": "2.4.2"},
 )
 _DESCHEDULER = GoModule("descheduler", {"descheduler-pass": "."})
+_COLLECTOR = GoModule("otel-collector", {"otel-collector": "."})
 _CEL = GoModule("cel", {"cel-go": "."})
 _KUBERNETES_CEL = GoModule(
     "kubernetes-cel",
@@ -87,6 +88,7 @@ PARTS: Mapping[str, Part] = {
             (2, 40),
             DebianPackages(("prometheus",), "usr/bin/prometheus"),
         ),
+        Part("otel-collector", "takes the spans of pods", ("--version",), (), _COLLECTOR),
         Part(
             "containerd",
             "runs the image's processes, with runc",

@@ -89,6 +89,7 @@
 {{- if ne $top.Values.installation.namespace "koordpolicy-system" }}{{ $args = append $args (printf "--namespace=%s" $top.Values.installation.namespace) }}{{ end -}}
 {{- if gt (int $values.log.level) 4 }}{{ $args = append $args "--verbose" }}{{ end -}}
 {{- if ne $values.log.format "text" }}{{ $args = append $args (printf "--log-format=%s" $values.log.format) }}{{ end -}}
+{{- with $top.Values.tracing }}{{ if and .endpoint (ne $name "descheduler") }}{{ $args = concat $args (list (printf "--tracing-endpoint=%s" .endpoint) (printf "--tracing-sampling=%v" .sampling)) }}{{ end }}{{ end -}}
 {{- $_ := set $container "args" (concat $args $values.extraArgs) -}}
 {{- end }}
 

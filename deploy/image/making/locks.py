@@ -5,6 +5,10 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
+
+_EXTRAS: Final = ("tracing",)
+"""What an operator may switch on, so that the image has it."""
 
 
 class BuildError(Exception):
@@ -79,7 +83,7 @@ def python_lock(lock: Path) -> Mapping[str, Pinned]:
 
 def running_packages(lock: Path, project: Path) -> Sequence[Pinned]:
     """What a running process needs of a lock that also holds what developers need, by name. Raises BuildError."""
-    declared = tomllib.loads(project.read_text("utf-8"))["project"]["dependencies"]
+    declared = _declared(tomllib.loads(project.read_text("utf-8"))["project"])
     pinned = python_lock(lock)
     needed = {_name(one) for one in declared}
     if absent := sorted(needed - pinned.keys()):
@@ -96,6 +100,13 @@ def requirements(packages: Sequence[Pinned]) -> Iterator[str]:
     """Lines for `pip --require-hashes`."""
     for one in packages:
         yield " ".join((f"{one.name}=={one.version}", *(f"--hash=sha256:{digest}" for digest in one.hashes)))
+
+
+def _declared(project: Mapping[str, Any]) -> Sequence[str]:
+    return [
+        *project["dependencies"],
+        *(one for extra in _EXTRAS for one in project["optional-dependencies"][extra]),
+    ]
 
 
 def _name(requirement: str) -> str:

@@ -8,7 +8,7 @@ from koordpolicy.cli.flags.process import EPILOG, add_process_flags
 
 def _add(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
-    add_process_flags(parser)
+    add_process_flags(parser, traces=False)
     parser.add_argument(
         "--profile",
         metavar="NAME",

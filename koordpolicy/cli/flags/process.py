@@ -14,10 +14,15 @@ _NAMESPACE = "koordpolicy-system"
 _TRIAL_CPU = 60.0
 _TRIAL_MEMORY = "1024Mi"
 _UNREADY_AFTER = 30.0
+_SAMPLING = 0.1
 
 
-def add_process_flags(parser: argparse.ArgumentParser, *, elects: bool = True, port: int = 8080) -> None:
-    """Declare them; `elects` says whether replicas elect a leader, `port` where status is served by default."""
+def add_process_flags(
+    parser: argparse.ArgumentParser, *, elects: bool = True, port: int = 8080, traces: bool = True
+) -> None:
+    """Declare them; `elects` says whether replicas elect a leader, `port` where status is served by default, `traces` whether
+    the process makes spans.
+    """
     policies = parser.add_argument_group("policies").add_mutually_exclusive_group()
     policies.add_argument(
         "-p",
@@ -111,9 +116,28 @@ def add_process_flags(parser: argparse.ArgumentParser, *, elects: bool = True, p
         default="100Mi",
         help="put the file aside as FILE.1 before it grows larger, in place of the one before; 0 lets it grow (100Mi)",
     )
+    if traces:
+        _add_tracing(shown)
     shown.add_argument(
         "--instance",
         metavar="NAME",
         default=os.uname().nodename,
         help="what tells this replica from others (default: the host's name, which is the pod's)",
+    )
+
+
+def _add_tracing(shown: argparse._ArgumentGroup) -> None:
+    shown.add_argument(
+        "--tracing-endpoint",
+        metavar="URL",
+        default="",
+        help="send spans of pods there, by OTLP over HTTP, such as http://collector:4318 (default: no traces)",
+    )
+    shown.add_argument(
+        "--tracing-sampling",
+        metavar="PART",
+        type=float,
+        default=_SAMPLING,
+        help=f"of pods, from 0 to 1, that are traced (default: {_SAMPLING:g}); a pod with koordpolicy.io/traceparent is"
+        " traced as that says",
     )

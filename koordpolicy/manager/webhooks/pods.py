@@ -37,13 +37,15 @@ class PodMutation:
             return None
         graph, profiles = self._profiles()
         check_size(request.object, graph)
-        state = PodContext(namespace, self.priority_class, context.now(), self.trees(request.user))
+        began = context.now()
+        state = PodContext(namespace, self.priority_class, began, self.trees(request.user))
         mutation = mutate(request.object, profiles, graph, state, context.draw)
         context.observe(request, mutation)
         warnings = tuple(f"profile `{name}` is left out: {problem}" for name, problem in mutation.failed)
-        if mutation.pod is request.object and not warnings:
+        pod = mutation.pod if context.spans is None else context.spans.traced(request, mutation, began)
+        if pod is request.object and not warnings:
             return None
-        return AdmissionAnswer(object=mutation.pod, warnings=warnings)
+        return AdmissionAnswer(object=pod, warnings=warnings)
 
     def priority_class(self, name: str) -> PriorityClass | None:
         """The PriorityClass of a name, None where the cluster has none. Raises ObjectError."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.admission import AdmissionRequest, Handler, Hook, Operation
@@ -12,6 +12,9 @@ from koordpolicy.kube.port import Cluster
 from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.webhooks.scope import Scope
 from koordpolicy.runtime.policies.proposal import PolicyObjects
+
+if TYPE_CHECKING:
+    from koordpolicy.manager.webhooks.pod_spans import AdmissionSpans
 
 T = TypeVar("T")
 
@@ -67,6 +70,8 @@ class WebhookContext:
     """The documents of a ConfigMap slo-controller-config that is followed; None where none is."""
     warned_elsewhere: Callable[[RuleGraph], frozenset[str]] = nowhere
     """Of which rules (`AdmissionRule/NAME`) of a revision API servers warn by themselves."""
+    spans: "AdmissionSpans | None" = None
+    """What makes spans of pods that are created; None where nobody traces."""
     _shared: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, name: Hashable, make: Callable[["WebhookContext"], T]) -> T:

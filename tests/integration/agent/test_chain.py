@@ -9,7 +9,8 @@ import pytest
 
 from koordpolicy.model.protocol import BATCH_CPU
 from tests.conftest import REPOSITORY
-from tests.integration.agent.test_agent_process import BUNDLE, NODE, Node, has_writable_groups, until
+from tests.integration.agent.node import NODE, Node, has_writable_groups, until
+from tests.integration.agent.test_agent_process import BUNDLE
 from tests.integration.runtime.managers import share
 from tests.parts.apiserver import ApiServer
 from tests.parts.processes import Running
