@@ -105,6 +105,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Where servers tell what they are asked for (`tests/roles`), note which file this process has come to."""
     if place := os.environ.get(AUDIT):
         worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+        Path(place).mkdir(parents=True, exist_ok=True)
         with Path(place, f"{worker}.begun").open("a", encoding="utf-8") as log:
             log.write(f"{time.time()} {item.path.relative_to(REPOSITORY).as_posix()}\n")
 

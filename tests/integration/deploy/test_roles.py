@@ -51,7 +51,7 @@ CASES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("get", "configmaps", SYSTEM_NAMESPACE, ("manager", "agent")),
     ("create", "configmaps", SYSTEM_NAMESPACE, ("manager",)),
     ("create", "configmaps", "default", NONE),
-    ("patch", "nodemetrics.slo.koordinator.sh/status", "", ("agent",)),
+    ("update", "nodemetrics.slo.koordinator.sh/status", "", ("agent",)),
     ("create", "nodemetrics.slo.koordinator.sh", "", ("manager",)),
     ("list", "nodemetrics.slo.koordinator.sh", "", ALL),
     ("create", "podmigrationjobs.scheduling.koordinator.sh", "", ("descheduler",)),
