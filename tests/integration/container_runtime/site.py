@@ -13,7 +13,7 @@ from typing import Any
 
 from koordpolicy.cri.calls import CallFailed
 from tests.conftest import REPOSITORY
-from tests.integration.agent.test_agent_process import Node, until
+from tests.integration.agent.node import Node, until
 from tests.integration.container_runtime.cri import Containerd, Kubelet
 from tests.parts.processes import Running
 

@@ -17,7 +17,7 @@ import pytest
 
 from koordpolicy.cri.calls import CallFailed
 from tests.conftest import REPOSITORY
-from tests.integration.agent.test_agent_process import Node, until
+from tests.integration.agent.node import Node, until
 from tests.integration.container_runtime.cri import Kubelet, containerd, environment_of
 from tests.integration.container_runtime.site import (
     STRICT,
