@@ -8,7 +8,8 @@ from koordpolicy.agent.node_pods import NodePod
 from koordpolicy.kube.mirror import ObjectChange
 from koordpolicy.linux.writes.write import CHANGED, FileOutcome, FileWriteResult
 from koordpolicy.model.reading import ObjectError, mapping, text
-from koordpolicy.runtime.tracing import Attributes, Tracing
+from koordpolicy.runtime.trace_context import Attributes
+from koordpolicy.runtime.tracing import Tracing
 
 _MOST: Final = 1000
 """Pods whose containers do not run yet that are remembered."""

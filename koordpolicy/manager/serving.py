@@ -1,7 +1,6 @@
 """The webhooks of a running manager: their certificate, what they look up, the server, and who keeps the configurations."""
 
 import asyncio
-import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
@@ -35,6 +34,7 @@ from koordpolicy.runtime.watching import Watching
 
 _CONDITION: Final = "webhooks"
 _DRAWS: Final = 1_000_000_000
+_SEEDS: Final = 2**64
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,10 @@ class ServedWebhooks:
 def _spans(component: RunningComponent, tracing: Tracing) -> AdmissionSpans:
     live = component.live
     return AdmissionSpans(
-        tracing, lambda: component.revision_of(live.graph.digest), lambda: secrets.token_hex(16), now_ns
+        tracing,
+        lambda: component.revision_of(live.graph.digest),
+        lambda: f"{component.draw(_SEEDS):x} {component.draw(_SEEDS):x}",
+        now_ns,
     )
 
 

@@ -1,6 +1,6 @@
 """The door to OpenTelemetry's library: spans are made with ids and times of ours, and sent in a thread of its own."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
@@ -18,8 +18,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-if TYPE_CHECKING:
-    from koordpolicy.runtime.tracing import Attributes, TraceContext
+from koordpolicy.runtime.trace_context import Attributes, TraceContext
 
 _NAME: Final = "koordpolicy"
 _SENDING: Final = 5.0
@@ -37,10 +36,10 @@ class Exporting:
     def add(
         self,
         name: str,
-        context: "TraceContext",
+        context: TraceContext,
         began: int,
         ended: int,
-        attributes: "Attributes",
+        attributes: Attributes,
         problem: str,
     ) -> int:
         """A span of that trace, below its parent if it has one; gives the span's id."""

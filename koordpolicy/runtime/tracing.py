@@ -12,17 +12,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final
 
 from koordpolicy.model.protocol import TRACEPARENT
+from koordpolicy.runtime.trace_context import SAMPLED, Attributes, TraceContext
 
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
-_SAMPLED: Final = 1
 _UID_HEX: Final = 32
 _FAREWELL: Final = 2000
 """Milliseconds in which the last spans are sent when the process stops."""
-
-Attributes = Mapping[str, str | int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +32,6 @@ class TracingSettings:
 
     endpoint: str
     sampling: float
-
-
-class TraceContext(NamedTuple):
-    """What a span belongs to: its trace, and the span above it, 0 for none."""
-
-    trace: int
-    parent: int = 0
-
-    def __str__(self) -> str:
-        """As W3C writes it."""
-        return f"00-{self.trace:032x}-{self.parent:016x}-{_SAMPLED:02x}"
 
 
 class Tracing:
@@ -61,7 +48,7 @@ class Tracing:
         said = annotations.get(TRACEPARENT)
         if said is not None and (found := _TRACEPARENT.fullmatch(said)) is not None:
             trace, parent = int(found[1], 16), int(found[2], 16)
-            sampled = int(found[3], 16) & _SAMPLED and trace and parent
+            sampled = int(found[3], 16) & SAMPLED and trace and parent
             return TraceContext(trace, parent) if sampled else None
         trace = _of_uid(uid)
         return TraceContext(trace) if trace and self._sampled(uid) else None

@@ -7,7 +7,8 @@ from typing import Final
 from koordpolicy.diagnostics.wording import worded
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.runtime.tracing import Attributes, TraceContext, Tracing
+from koordpolicy.runtime.trace_context import Attributes, TraceContext
+from koordpolicy.runtime.tracing import Tracing
 from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.driver import Action, Settled
 

@@ -36,6 +36,7 @@ DOORS: dict[str, set[str]] = {
     "prometheus_client": {"runtime"},
     "aiohttp": {"kube", "runtime"},
     "grpc": {"cri"},
+    "opentelemetry": {"runtime"},
     "uvloop": {"runtime"},
     "shtab": {"cli"},
     "pygls": {"language_server"},
@@ -62,7 +63,10 @@ DOORS: dict[str, set[str]] = {
 }
 """Third parties, and the parts through which they come in."""
 
-ONE_DOOR = {"celpy": "koordpolicy/graph/testing/celpython.py"}
+ONE_DOOR = {
+    "celpy": "koordpolicy/graph/testing/celpython.py",
+    "opentelemetry": "koordpolicy/runtime/spans.py",
+}
 """Third parties that a single module may import."""
 
 WORLD = re.compile(

@@ -1,10 +1,9 @@
 """Spans of admissions: a pod that is created gets its trace here, unless whoever creates it gave it one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from koordpolicy.kube.admission import AdmissionRequest, Operation
-from koordpolicy.manager.webhooks.mutation import Mutation
 from koordpolicy.model.protocol import TRACEPARENT
 from koordpolicy.model.reading import Json, mapping
 from koordpolicy.runtime.tracing import Tracing
@@ -21,12 +20,18 @@ class AdmissionSpans:
     seed: Callable[[], str]
     now: Callable[[], int]
 
-    def traced(self, request: AdmissionRequest, mutation: Mutation, began: int) -> Json:
-        """The pod as profiles made it, with its trace where it is traced: nothing that is tried, or is there already, is.
+    def traced(
+        self,
+        request: AdmissionRequest,
+        pod: Json,
+        profiles: Iterable[str],
+        failed: Iterable[tuple[str, str]],
+        began: int,
+    ) -> Json:
+        """The pod as those profiles made it, with its trace where it is traced: nothing that is tried, or is there already, is.
 
         Raises ObjectError for a pod whose metadata cannot be read.
         """
-        pod = mutation.pod
         if request.operation is not Operation.CREATE or request.dry_run:
             return pod
         metadata = mapping(pod, "metadata")
@@ -41,9 +46,9 @@ class AdmissionSpans:
             "k8s.namespace.name": request.namespace,
             "k8s.pod.name": request.name or str(metadata.get("generateName", "")),
             "koordpolicy.revision": self.revision(),
-            "koordpolicy.profiles": ", ".join(mutation.applied),
+            "koordpolicy.profiles": ", ".join(profiles),
         }
-        problem = "; ".join(f"{name}: {why}" for name, why in mutation.failed)
+        problem = "; ".join(f"{name}: {why}" for name, why in failed)
         below = self.tracing.add("admit", context, began, self.now(), attributes, problem)
         said = {**annotations, TRACEPARENT: str(below)}
         return {**pod, "metadata": {**metadata, "annotations": said}}

@@ -42,7 +42,9 @@ class PodMutation:
         mutation = mutate(request.object, profiles, graph, state, context.draw)
         context.observe(request, mutation)
         warnings = tuple(f"profile `{name}` is left out: {problem}" for name, problem in mutation.failed)
-        pod = mutation.pod if context.spans is None else context.spans.traced(request, mutation, began)
+        pod = mutation.pod
+        if context.spans is not None:
+            pod = context.spans.traced(request, pod, mutation.applied, mutation.failed, began)
         if pod is request.object and not warnings:
             return None
         return AdmissionAnswer(object=pod, warnings=warnings)

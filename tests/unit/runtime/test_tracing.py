@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.model.protocol import TRACEPARENT
-from koordpolicy.runtime.tracing import TraceContext, Tracing, TracingSettings
+from koordpolicy.runtime.trace_context import TraceContext
+from koordpolicy.runtime.tracing import Tracing, TracingSettings
 
 NOWHERE = "http://127.0.0.1:9"
 GIVEN = f"00-{'ab' * 16}-{'cd' * 8}-01"
