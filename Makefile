@@ -12,7 +12,7 @@ ENVIRONMENT = venv=$$(bash .ci/environment)
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-demo: ## a co-located day of 100 nodes in the embedded cluster
+demo: ## a co-located day of 100 nodes in the embedded cluster; ARGS=--console shows it in a browser
 	@$(ENVIRONMENT); "$$venv/bin/koordpolicy" demo $(ARGS)
 
 test: ## the whole test suite

@@ -1,6 +1,7 @@
 """`koordpolicy demo`: a co-located day in the embedded cluster, and what came of it."""
 
 import argparse
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,10 @@ INTERVAL = 15 * 60 * SECOND
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Simulate the example and show its day."""
+    if arguments.console:
+        if arguments.explain or arguments.output != "text":
+            raise CannotRunError("--console shows everything in a browser: leave --explain and --output out")
+        return _in_browser(arguments, terminal)
     example = Path(arguments.example) if arguments.example else resources.examples() / EXAMPLE
     policies = example / "policies"
     try:
@@ -49,7 +54,15 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
                 told["without"], told["with"], Page(terminal.width, terminal.colour()), _shown(example)
             )
         )
+        terminal.say("the same day in a browser, node by node: `koordpolicy demo --console`")
     return OK
+
+
+def _in_browser(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """The day on the page of `koordpolicy console`, with its other flags as they are there."""
+    words = ["console", f"--seed={arguments.seed}", *([arguments.example] if arguments.example else ())]
+    main = import_module("koordpolicy.cli.main").main  # which knows all commands, and so this one
+    return int(main(words, terminal))
 
 
 def _job_at_noon(workload: Workload) -> tuple[str, ...]:

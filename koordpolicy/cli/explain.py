@@ -106,7 +106,7 @@ def _explain_record(arguments: argparse.Namespace, terminal: Terminal) -> int:
             f"{error}; a name stands after `pod`, `move`, `gang`, `quota`, `node` or a decision"
         ) from None
     if arguments.output == "json":
-        terminal.print(json_text([_answer(graph, name, facts.records)], indent=2))
+        terminal.print(json_text([answer_data(graph, name, facts.records)], indent=2))
     else:
         terminal.print(describe_answer(graph, name, facts.records, frozenset(), terminal.width))
     return OK
@@ -140,7 +140,7 @@ def _decided(graph: RuleGraph, arguments: argparse.Namespace, terminal: Terminal
     if not names:
         return describe_subject(graph, name, width)
     if arguments.output == "json":
-        return json_text([_answer(graph, each, given.records) for each in names], indent=2)
+        return json_text([answer_data(graph, each, given.records) for each in names], indent=2)
     answers = (graph.ask(each, **given.records) for each in names)
     unsaid = given.unsaid(frozenset(read.path for answer in answers for read in answer.provenance.facts))
     return "\n\n".join(describe_answer(graph, each, given.records, unsaid, width).rstrip() for each in names)
@@ -164,7 +164,7 @@ def _is_decision(graph: RuleGraph, name: str) -> bool:
     return True
 
 
-def _answer(graph: RuleGraph, name: str, records: dict[str, Any]) -> dict[str, object]:
+def answer_data(graph: RuleGraph, name: str, records: dict[str, Any]) -> dict[str, Any]:
     """An answer as plain data; values are written as in policies."""
     answer: Answer = graph.ask(name, **records)
     decision = graph.decision(name)

@@ -52,7 +52,7 @@ def explain_admission(arguments: argparse.Namespace, terminal: Terminal) -> int:
     rehearsal = Rehearsal(policies.graph, objects, beside.taken)
     found = [rehearsal.of(pod) for pod in given.pods]
     if arguments.output == "json":
-        plain = [_plain(one, policies) for one in found]
+        plain = [plain_admission(one, policies) for one in found]
         terminal.print(json_text(plain[0] if len(plain) == 1 else plain, indent=2))
         return OK
     page = Page(terminal.width, terminal.colour())
@@ -142,7 +142,8 @@ def _of_rule(policies: Policies, violation: Violation) -> tuple[Span, ...]:
 # --- for programs ---------------------------------------------------------------------------------
 
 
-def _plain(found: RehearsedAdmission, policies: Policies) -> dict[str, Any]:
+def plain_admission(found: RehearsedAdmission, policies: Policies) -> dict[str, Any]:
+    """What becomes of a pod at its creation, as JSON values."""
     return {
         "pod": _name(found.before),
         "allowed": not found.refused,

@@ -58,15 +58,16 @@ def explain_gang(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if arguments.policies and arguments.policies_from_cluster:
         raise CannotRunError("policies come from `-p` or from the cluster: give one of the two")
     cluster, heard = picture_of(arguments, terminal)
-    found = _found(policies_of(arguments, heard), cluster, str(arguments.name), terminal)
+    found = gang_of_picture(policies_of(arguments, heard), cluster, str(arguments.name), terminal)
     if arguments.output == "json":
-        terminal.print(json_text(_plain(found), indent=2))
+        terminal.print(json_text(plain_gang(found), indent=2))
     else:
         terminal.print("\n".join(_lines(found, Page(terminal.width, terminal.colour()))))
     return OK
 
 
-def _found(policies: Policies, cluster: Snapshot, name: str, terminal: Terminal) -> ExplainedGang:
+def gang_of_picture(policies: Policies, cluster: Snapshot, name: str, terminal: Terminal) -> ExplainedGang:
+    """How a gang of a picture stands. Raises `CannotRunError`."""
     scheduler = scheduler_of_picture(policies, cluster, DEFAULT_PROFILE, 0, objects_by_key(cluster), terminal)
     gangs = scheduler.gangs
     if gangs is None:
@@ -126,7 +127,8 @@ def _members(scheduler: Scheduler, gangs: Gangs, gang: Gang) -> Iterator[Explain
 # --- the answer -----------------------------------------------------------------------------------
 
 
-def _plain(found: ExplainedGang) -> dict[str, Any]:
+def plain_gang(found: ExplainedGang) -> dict[str, Any]:
+    """As JSON values."""
     gang, said = found.gang, found.gang.parameters
     return {
         "gang": gang.id,

@@ -54,7 +54,7 @@ def explain_node_room(arguments: argparse.Namespace, terminal: Terminal) -> int:
     state = scheduler.cache.state
     devices, zones = [*owned_devices(state, name)], [*owned_zones(state, name)]
     if arguments.output == "json":
-        terminal.print(json_text(_plain(name, devices, zones), indent=2))
+        terminal.print(json_text(plain_room(name, devices, zones), indent=2))
     else:
         terminal.print("\n".join(_lines(name, devices, zones, Page(terminal.width, terminal.colour()))))
     return OK
@@ -91,7 +91,8 @@ def owned_zones(state: ClusterState, node: str) -> Iterator[OwnedZone]:
         yield OwnedZone(zone, cpuset_text(cpus), len(cpus - taken), shown)
 
 
-def _plain(name: str, devices: list[OwnedDevice], zones: list[OwnedZone]) -> dict[str, Any]:
+def plain_room(name: str, devices: list[OwnedDevice], zones: list[OwnedZone]) -> dict[str, Any]:
+    """As JSON values."""
     return {
         "node": name,
         "devices": [

@@ -70,7 +70,7 @@ def explain_pod(arguments: argparse.Namespace, terminal: Terminal) -> int:
     found = where_it_goes(policies, cluster, pod, max(0, arguments.top), terminal)
     found = replace(found, admission=admission, submitted=submitted)
     if arguments.output == "json":
-        terminal.print(json_text(_plain(found), indent=2))
+        terminal.print(json_text(plain_pod(found), indent=2))
     else:
         page = Page(terminal.width, terminal.colour())
         terminal.print("\n".join(_lines(found, page)))
@@ -180,7 +180,8 @@ def _key(obj: Object) -> tuple[str, str]:
 # --- the answer -----------------------------------------------------------------------------------
 
 
-def _plain(found: ExplainedPod) -> dict[str, Any]:
+def plain_pod(found: ExplainedPod) -> dict[str, Any]:
+    """As JSON values."""
     decision, preemption = found.decision, found.decision.preemption
     return {
         **{name: value for name, value in found.table.items() if name != "node"},

@@ -69,9 +69,9 @@ def explain_quota(arguments: argparse.Namespace, terminal: Terminal) -> int:
         raise CannotRunError("policies come from `-p` or from the cluster: give one of the two")
     cluster, heard = picture_of(arguments, terminal)
     policies = policies_of(arguments, heard)
-    found = _found(policies, cluster, str(arguments.name).rpartition("/")[2], terminal)
+    found = quota_of_picture(policies, cluster, str(arguments.name).rpartition("/")[2], terminal)
     if arguments.output == "json":
-        terminal.print(json_text(_plain(found), indent=2))
+        terminal.print(json_text(plain_quota(found), indent=2))
     else:
         terminal.print("\n".join(_lines(found, Page(terminal.width, terminal.colour()))))
     return OK
@@ -80,7 +80,8 @@ def explain_quota(arguments: argparse.Namespace, terminal: Terminal) -> int:
 # --- the question ---------------------------------------------------------------------------------
 
 
-def _found(policies: Policies, cluster: Snapshot, name: str, terminal: Terminal) -> ExplainedQuota:
+def quota_of_picture(policies: Policies, cluster: Snapshot, name: str, terminal: Terminal) -> ExplainedQuota:
+    """What a quota of a picture may use, and why. Raises `CannotRunError`."""
     scheduler = Scheduler(policies.graph, lambda: cluster.taken, profile=DEFAULT_PROFILE)
     for resource, obj, why in replay(cluster.of, scheduler, WATCHED):
         metadata = obj["metadata"]
@@ -117,7 +118,8 @@ def _rules(graph: RuleGraph, quota: Quota) -> Iterator[tuple[str, str]]:
 # --- the answer -----------------------------------------------------------------------------------
 
 
-def _plain(found: ExplainedQuota) -> dict[str, Any]:
+def plain_quota(found: ExplainedQuota) -> dict[str, Any]:
+    """As JSON values."""
     account = found.account
     return {
         "quota": account.terms.name,

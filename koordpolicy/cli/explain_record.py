@@ -36,7 +36,13 @@ def recorded(
 ) -> RecordedFacts:
     """The facts of the thing that the arguments name, as who asks the decision would see them. Raises `CannotRunError`."""
     picture, _ = picture_of(arguments, terminal)
-    facts = SnapshotFacts(picture)
+    return recorded_in(graph, decision, SnapshotFacts(picture), str(arguments.name), Timestamp(picture.taken))
+
+
+def recorded_in(
+    graph: RuleGraph, decision: str, facts: SnapshotFacts, name: str, at: Timestamp
+) -> RecordedFacts:
+    """The same of a thing of a picture that was taken at a moment. Raises `CannotRunError`."""
     things = things_of(graph, decision)
     if things is None:
         raise CannotRunError(
@@ -46,7 +52,6 @@ def recorded(
         raise CannotRunError(
             f"`{decision}` is the same for all nodes and pods of a cluster; leave the name out"
         )
-    name = arguments.name
     found: Iterable[tuple[str, Roots]] = getattr(facts, things)(
         graph, str(graph.decision(decision).key.target)
     )
@@ -59,4 +64,4 @@ def recorded(
         close = sorted(one for one in known if one.rpartition("/")[2] == name.rpartition("/")[2])
         near = f"there is `{close[0]}`" if close else f"it is asked about {len(known):,} {things}"
         raise CannotRunError(f"`{decision}` is asked about no {_ONE[things]} `{name}`; {near}")
-    return RecordedFacts(dict(records), Timestamp(picture.taken))
+    return RecordedFacts(dict(records), at)

@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "rollout": "follow how revisions go live, pause, resume or abort them",
         "simulate": "run a workload on virtual time by policies that are not live yet",
         "demo": "a co-located day of 100 nodes in the embedded cluster",
+        "console": "look at a cluster in a browser: over time, why things are as they are, what policies decide",
         "manager": "publish what nodes can offer a second time, in a cluster",
         "front": "hold API servers' connections before a manager's webhooks, which then lose no review when it is killed",
         "scheduler": "place the pods of a cluster by policy",

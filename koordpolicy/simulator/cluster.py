@@ -5,7 +5,7 @@ listener hears of it from its watch. NodeMetrics are the exception. They are han
 the manager as values, since parsing thousands of objects that nobody else reads would cost most of the time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,7 @@ from koordpolicy.kube.errors import AlreadyExists, KubeError, Rejected
 from koordpolicy.kube.memory import MemoryCluster
 from koordpolicy.kube.memory.store import Store, finish
 from koordpolicy.kube.port import Object, StrategicPatch
+from koordpolicy.kube.snapshot import KEPT, Snapshot
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.manager.controllers.controller import OvercommitController, PlannedWrite, Reconciliation
 from koordpolicy.manager.controllers.overcommit import Calculation
@@ -38,7 +39,7 @@ from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import Agenda
 from koordpolicy.simulator.events import CollectedEvents, SimulatedReports
 from koordpolicy.simulator.failures import SimulatedFailures
-from koordpolicy.simulator.noted_objects import NotedObjects, merged
+from koordpolicy.simulator.noted_objects import NotedObjects, merged, together
 from koordpolicy.simulator.schedulers import Schedulers, SimulatedListeners
 from koordpolicy.simulator.volumes import VolumeController
 from koordpolicy.simulator.workload import Json, Workload
@@ -260,6 +261,26 @@ class SimulatedCluster:
         self._listener.set_node(node)
         self.objects.forget_changed(node.name)
         self._unwritten[node.name] = merged([*self._unwritten.get(node.name, ()), *writes])
+
+    def picture(self, reports: Mapping[str, Object]) -> Snapshot:
+        """All objects as they are now, as `koordpolicy snapshot` would save them; `reports` are the statuses of nodes' metrics."""
+        objects: dict[str, list[Object]] = {
+            str(resource): [*self._store.list(resource).items]
+            for resource in KEPT
+            if resource != resources.NODE_METRICS
+        }
+        objects[str(resources.NODES)] = [self._published(node) for node in objects[str(resources.NODES)]]
+        objects[str(resources.NODE_METRICS)] = [
+            {"metadata": {"name": name}, "status": status} for name, status in reports.items()
+        ]
+        return Snapshot(self._agenda.now, objects)
+
+    def _published(self, node: Object) -> Object:
+        """A node with what was published of it and does not stand in the store yet."""
+        for write in self._unwritten.get(node["metadata"]["name"], ()):
+            if write.resource == resources.NODES:
+                node = together(node, write.patch.body)
+        return node
 
     # --- how it is heard --------------------------------------------------------------------------
 

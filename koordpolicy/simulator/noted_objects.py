@@ -1,6 +1,6 @@
 """The objects of a simulated cluster, and of which nodes something has changed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from koordpolicy.cluster.events import Event
@@ -72,16 +72,17 @@ def merged(writes: Sequence[PlannedWrite]) -> Sequence[PlannedWrite]:
     for write in writes:
         at = str(write.resource), write.subresource
         known = found.get(at)
-        body = write.patch.body if known is None else _together(known.patch.body, write.patch.body)
+        body = write.patch.body if known is None else together(known.patch.body, write.patch.body)
         found[at] = PlannedWrite(write.resource, write.name, MergePatch(body), write.subresource)
     return tuple(found.values())
 
 
-def _together(one: Object, other: Object) -> Object:
+def together(one: Object, other: Object) -> Object:
+    """An object with the changes of another on it, field by field; lists are replaced."""
     result: dict[str, Any] = dict(one)
     for key, value in other.items():
         known = result.get(key)
         result[key] = (
-            _together(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+            together(known, value) if isinstance(known, Mapping) and isinstance(value, Mapping) else value
         )
     return result

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from tests.architecture.source import SOURCES, Source
 
 LAYERS = (
-    ("cli", "web"),
+    ("cli",),
+    ("console",),
     ("simulator", "language_server"),
     ("scheduler", "manager", "agent", "descheduler", "runtime_proxy"),
     ("cluster",),

@@ -53,6 +53,7 @@ PARTS: Mapping[str, Part] = {
     part.name: part
     for part in (
         Part("git", "sources in Git", ("--version",), (2, 30), Installed("git")),
+        Part("chromium", "a browser for the console", ("--version",), (120,), Installed("chromium")),
         Part(
             "etcd",
             "what the API server keeps its objects in",

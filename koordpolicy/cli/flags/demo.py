@@ -12,6 +12,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help="directory with `workload.yaml` and `policies/` (default: the shipped example)",
     )
+    parser.add_argument(
+        "--console",
+        action="store_true",
+        help="show the day in a browser while it goes by (`koordpolicy console`)",
+    )
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="seed of all chance (default: 1)")
     parser.add_argument("--explain", metavar="POD", help="the pod to explain (default: a job at noon)")
     parser.add_argument(

@@ -25,7 +25,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--generate",
         metavar="N[:M]",
-        type=_generated,
+        type=generated,
         help="instead of files: N nodes and M pods (10 a node) of a day, drawn by the seed from published statistics",
     )
     parser.add_argument(
@@ -65,11 +65,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--interval",
         metavar="D",
-        type=_duration,
+        type=duration,
         help="time between the reports of agents (default: 2m up to two days)",
     )
     parser.add_argument(
-        "--until", metavar="D", type=_duration, help="how long to simulate (default: all of it)"
+        "--until", metavar="D", type=duration, help="how long to simulate (default: all of it)"
     )
     parser.add_argument(
         "--start",
@@ -97,7 +97,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _generated(text: str) -> tuple[int, int | None]:
+def generated(text: str) -> tuple[int, int | None]:
+    """Numbers of nodes and pods, as a flag says them."""
     nodes, colon, pods = text.partition(":")
     try:
         found = int(nodes), int(pods) if colon else None
@@ -116,7 +117,8 @@ def _seeds(text: str) -> int:
     return int(text)
 
 
-def _duration(text: str) -> int:
+def duration(text: str) -> int:
+    """Nanoseconds, more than none, as a flag says them."""
     try:
         length = parse_duration(text)
     except ValueError as error:

@@ -12,11 +12,11 @@ from koordpolicy.graph.drawing.build import Detail, picture_of
 from koordpolicy.graph.drawing.dot import write_dot
 from koordpolicy.graph.drawing.mermaid import write_mermaid
 from koordpolicy.graph.drawing.picture import Arrow, Picture, PictureBox, Role
-from koordpolicy.graph.drawing.svg import write_svg
+from koordpolicy.graph.drawing.svg import place_picture, write_svg
 
 FORMATS: Mapping[str, Callable[[Picture], str]] = MappingProxyType(
     {"dot": write_dot, "mermaid": write_mermaid, "svg": write_svg}
 )
 """How pictures are written down."""
 
-__all__ = ["FORMATS", "Arrow", "Detail", "Picture", "PictureBox", "Role", "picture_of"]
+__all__ = ["FORMATS", "Arrow", "Detail", "Picture", "PictureBox", "Role", "picture_of", "place_picture"]

@@ -51,7 +51,7 @@ _MARKER = (
 
 def write_svg(picture: Picture) -> str:
     """One `svg` element with its own styles; boxes have their full text as tooltips."""
-    placed = place_boxes(picture, {box.id: _size(box) for box in picture.boxes})
+    placed = place_picture(picture)
     legend = [role for role in Role if any(box.role is role for box in picture.boxes)]
     width = max(placed.width, _legend_width(legend)) + 2 * _MARGIN
     height = placed.height + 2 * _MARGIN + _LEGEND
@@ -71,6 +71,11 @@ def write_svg(picture: Picture) -> str:
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
+
+
+def place_picture(picture: Picture) -> Placed:
+    """Places for boxes of the size that their text needs in a monospaced font of 12 px."""
+    return place_boxes(picture, {box.id: _size(box) for box in picture.boxes})
 
 
 def _size(box: PictureBox) -> Size:

@@ -70,7 +70,7 @@ async def serve(
     reviews: Reviews | None = None,
     limits: ServerLimits = _USUAL,
 ) -> HttpServer:
-    """Serve routes, and at `/` a page that lists them, until the stack unwinds. Raises `CannotStart`."""
+    """Serve routes until the stack unwinds, and at `/`, where none of them stands, a page that lists them. Raises `CannotStart`."""
     host, port, tls = endpoint.host, endpoint.port, endpoint.tls
     try:
         settings = effective(endpoint, {route.protection for route in routes})
@@ -79,9 +79,9 @@ async def serve(
         authenticator = Authenticator(
             settings, client_certificates=endpoint.takes_certificates, reviews=reviews
         )
-        index = index_page(routes, authenticator)
+        index = () if any(one.path == "/" for one in routes) else (index_page(routes, authenticator),)
         server = HttpServer(
-            host, port, (*routes, index), metrics, tls=tls, limits=limits, authenticator=authenticator
+            host, port, (*routes, *index), metrics, tls=tls, limits=limits, authenticator=authenticator
         )
         await stack.enter_async_context(server)
     except ssl.SSLError as error:

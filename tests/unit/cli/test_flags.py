@@ -29,6 +29,7 @@ LETTERS = {
 
 SILENT = {
     "completion": "prints a script",
+    "console": "serves a page, and JSON below /api",
     "front": "logs, as JSON with --log-format",
     "init": "writes files",
     "lsp": "speaks JSON-RPC",

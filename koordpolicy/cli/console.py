@@ -1,0 +1,205 @@
+"""`koordpolicy console`: a page in a browser over a simulation, a picture of a cluster, or a live one."""
+
+import argparse
+import os
+import random
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from koordpolicy import resources
+from koordpolicy.cli.bundle import compiled
+from koordpolicy.cli.bundles import meant
+from koordpolicy.cli.command import CannotRunError
+from koordpolicy.cli.console_questions import questions_by
+from koordpolicy.cli.flags.console import HTTP
+from koordpolicy.cli.host_port import host_and_port
+from koordpolicy.cli.patience import snapshot_of
+from koordpolicy.cli.picture import as_of_reports, picture_of
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.console.api import ConsoleApi
+from koordpolicy.console.guard import Guard
+from koordpolicy.console.playground import Playground
+from koordpolicy.console.policies import PolicyView
+from koordpolicy.console.process import run_console
+from koordpolicy.console.worlds.pictured import LiveWorld, PicturedWorld
+from koordpolicy.console.worlds.simulated import SimulatedWorld
+from koordpolicy.console.worlds.world import CannotAnswer, World
+from koordpolicy.graph import Compilation, RuleGraph
+from koordpolicy.kube.api import ConfigurationError, Connection, connect
+from koordpolicy.kube.errors import Forbidden, KubeError, NotFound
+from koordpolicy.kube.port import Cluster
+from koordpolicy.kube.resources import POLICY_REVISIONS
+from koordpolicy.kube.snapshot import Snapshot, SnapshotError
+from koordpolicy.runtime.clock import now_ns
+from koordpolicy.runtime.http.authentication import Authentication
+from koordpolicy.runtime.http.serving import Endpoint
+from koordpolicy.runtime.logs import LogFormat, set_up_logging
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
+from koordpolicy.runtime.process import CannotStart, Process, run_process
+from koordpolicy.simulator.clock import SECOND
+from koordpolicy.simulator.simulation import SimulationSettings
+from koordpolicy.simulator.traces import read_described
+from koordpolicy.simulator.traces.published import PODS_A_NODE, published_workload
+from koordpolicy.simulator.workload import Workload, WorkloadError
+from koordpolicy.source import read_tree
+
+EXAMPLE: Final = "01-colocated-day"
+_EVERY: Final = 30 * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class _Policies:
+    """What the page shows of policies, and what answers by them."""
+
+    compilation: Compilation
+    graph: RuleGraph
+    paths: list[str]
+
+    @property
+    def name(self) -> str:
+        """Where they are from."""
+        return ", ".join(self.paths) or "the built-in pack alone"
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Serve the page until told to stop."""
+    example = Path(arguments.example) if arguments.example else resources.examples() / EXAMPLE
+    said = (
+        arguments.live,
+        arguments.snapshot,
+        arguments.filename,
+        arguments.generate,
+        arguments.example,
+    )
+    if sum(map(bool, said)) > 1:
+        raise CannotRunError(
+            "say one thing to look at: a directory, --generate, --snapshot, --filename or --live"
+        )
+    cluster = bool(arguments.live or arguments.snapshot or arguments.filename)
+    paths = arguments.policies or ([] if cluster else [str(example / "policies")])
+    policies = _Policies(*compiled(paths, arguments.compiler), paths)
+    endpoint = endpoint_of(arguments)
+    set_up_logging(LogFormat.TEXT, verbose=False)
+
+    async def main(process: Process) -> None:
+        if arguments.live:
+            await _live(arguments, policies, endpoint, process, terminal)
+            return
+        world = (
+            _still(arguments, policies.graph, terminal)
+            if cluster
+            else _simulated(arguments, policies, example)
+        )
+        with world if isinstance(world, SimulatedWorld) else nullcontext():
+            await _serve(process, endpoint, policies, world, terminal)
+
+    return run_process(main, "console", "console")
+
+
+def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
+    """Where the page is served. Who reaches it on this host may look and try, unless a token is asked for. Raises `CannotRunError`."""
+    host, port = host_and_port(HTTP, arguments.http)
+    token: Path | None = arguments.bearer_token_file
+    authentication = Authentication(token_file=token, anonymous_writes=token is None)
+    return Endpoint(HTTP, host, port, None, authentication, "--bearer-token-file")
+
+
+async def _serve(
+    process: Process,
+    endpoint: Endpoint,
+    policies: _Policies,
+    world: World,
+    terminal: Terminal,
+    beside: Coroutine[Any, Any, None] | None = None,
+    revisions: Callable[[], list[dict[str, Any]]] = list,
+) -> None:
+    own = read_tree(meant(policies.paths)).files if policies.paths else {}
+    api = ConsoleApi(
+        world,
+        PolicyView(policies.graph, policies.compilation.sources, policies.name),
+        Playground(own, policies.graph, pack_remembering()),
+        questions_by(policies.name),
+        Guard(endpoint.host),
+        revisions,
+    )
+
+    def ready(port: int) -> None:
+        host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host or "127.0.0.1"
+        terminal.print(f"the console is at http://{host}:{port}/  (Ctrl-C ends it)")
+        terminal.flush()
+
+    await run_console(process, endpoint, api, beside, ready)
+
+
+# --- what is looked at ------------------------------------------------------------------------------
+
+
+def _simulated(arguments: argparse.Namespace, policies: _Policies, example: Path) -> SimulatedWorld:
+    settings = SimulationSettings(arguments.interval, arguments.until)
+    try:
+        return SimulatedWorld(
+            policies.graph,
+            _workload(arguments, example),
+            settings,
+            np.random.default_rng(arguments.seed),
+            time.monotonic,
+            paused=arguments.paused,
+        )
+    except (CannotAnswer, WorkloadError) as error:
+        raise CannotStart(str(error)) from None
+
+
+def _workload(arguments: argparse.Namespace, example: Path) -> Workload:
+    chance = np.random.default_rng(arguments.seed)
+    if arguments.generate is None:
+        return read_described(example / "workload.yaml", chance)
+    nodes, pods = arguments.generate
+    return published_workload(nodes, PODS_A_NODE * nodes if pods is None else pods, chance)
+
+
+def _still(arguments: argparse.Namespace, graph: RuleGraph, terminal: Terminal) -> PicturedWorld:
+    asked = argparse.Namespace(**{**vars(arguments), "policies_from_cluster": False})
+    try:
+        found, _ = picture_of(asked, terminal)
+    except CannotRunError as error:
+        raise CannotStart(str(error)) from None
+    if arguments.filename:
+        return PicturedWorld(graph, as_of_reports(found), ", ".join(arguments.filename))
+    return PicturedWorld(graph, found, f"{arguments.snapshot}, taken {found.taken_text}")
+
+
+async def _live(
+    arguments: argparse.Namespace,
+    policies: _Policies,
+    endpoint: Endpoint,
+    process: Process,
+    terminal: Terminal,
+) -> None:
+    try:
+        connection = Connection.load(arguments.kubeconfig, arguments.context, os.environ)
+        async with connect(connection, jitter=random.random, component="console") as cluster:
+            revisions: list[dict[str, Any]] = []
+
+            async def take() -> Snapshot:
+                revisions[:] = await _revisions(cluster)
+                return await snapshot_of(cluster, now_ns(), terminal.say)
+
+            title = arguments.context or "the cluster of the kubeconfig"
+            world = LiveWorld(policies.graph, await take(), title, take, (arguments.every or _EVERY) / SECOND)
+            await _serve(process, endpoint, policies, world, terminal, world.follow(), lambda: revisions)
+    except (ConfigurationError, SnapshotError, KubeError) as error:
+        raise CannotStart(str(error)) from None
+
+
+async def _revisions(cluster: Cluster) -> list[dict[str, Any]]:
+    """What the cluster tells of revisions; nothing where it has no such objects, or they may not be read."""
+    try:
+        return [dict(one) for one in (await cluster.list(POLICY_REVISIONS)).items]
+    except (NotFound, Forbidden):
+        return []

@@ -1,0 +1,42 @@
+"""What the console asks of those who know why, as the command line asks them: the answers are JSON values."""
+
+from typing import Any, Protocol
+
+from koordpolicy.kube.port import Object
+from koordpolicy.kube.snapshot import Snapshot
+
+
+class Questions(Protocol):
+    """Each raises `CannotAnswer` where there is nothing of that name, or it cannot be told. Called in threads, one at a time."""
+
+    def pod(self, picture: Snapshot, name: str) -> dict[str, Any]:
+        """Where the scheduler would put a pod now, or what would help it: `koordpolicy explain pod`."""
+        ...
+
+    def admission(self, picture: Snapshot, submitted: Object) -> dict[str, Any]:
+        """What webhooks make of a pod at its creation, rule by rule: `koordpolicy explain pod -f`."""
+        ...
+
+    def node(self, picture: Snapshot, name: str) -> dict[str, Any]:
+        """Who has the devices and CPUs of a node: `koordpolicy explain node`."""
+        ...
+
+    def decision(self, picture: Snapshot, decision: str, name: str) -> dict[str, Any]:
+        """What a decision is for a node or pod, with the rules and facts behind it: `koordpolicy explain DECISION NAME`."""
+        ...
+
+    def gangs(self, picture: Snapshot) -> list[dict[str, Any]]:
+        """All gangs, and how they stand."""
+        ...
+
+    def gang(self, picture: Snapshot, name: str) -> dict[str, Any]:
+        """How a gang stands and where its pods would go: `koordpolicy explain gang`."""
+        ...
+
+    def quotas(self, picture: Snapshot) -> list[dict[str, Any]]:
+        """All quotas: what they have, use, and lend."""
+        ...
+
+    def quota(self, picture: Snapshot, name: str) -> dict[str, Any]:
+        """What a quota may use and why: `koordpolicy explain quota`."""
+        ...

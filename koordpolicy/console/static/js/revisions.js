@@ -1,0 +1,57 @@
+// Revisions: which one decides here, and on a live cluster all that it tells of, with their stages and guards.
+import { h, fill } from "./dom.js";
+import { get } from "./api.js";
+import { store } from "./store.js";
+
+export class RevisionsView {
+  constructor() {
+    this.list = h("div", {}, h("p", { class: "muted" }, "Asking…"));
+    this.element = h("div", { class: "page", tabindex: "0", role: "region", "aria-label": "Revisions" }, h("h1", {}, "Revisions"), this.list);
+    this.#begin();
+  }
+
+  end() {}
+
+  go() {}
+
+  key() {
+    return false;
+  }
+
+  async #begin() {
+    const own = h("section", { class: "card" }, h("h2", {}, "What answers here"), h("p", {}, store.world.revision), h("p", { class: "muted small" }, `digest ${store.world.digest}`));
+    try {
+      const told = await get("revisions");
+      fill(
+        this.list,
+        own,
+        told.map(revision),
+        !told.length && h("p", { class: "muted" }, store.world.kind === "live" ? "This cluster tells of no revisions, or they may not be read." : "Revisions that go live by stages are told by a live cluster (koordpolicy console --live)."),
+      );
+    } catch (error) {
+      fill(this.list, own, h("p", { class: "trouble" }, error.message));
+    }
+  }
+}
+
+function revision(one) {
+  const status = one.status ?? {};
+  const spec = one.spec ?? {};
+  const instances = status.instances ?? [];
+  const rollout = status.rollout;
+  return h(
+    "section",
+    { class: "card" },
+    h("h2", {}, one.metadata.name, status.phase && h("span", { class: "tag strong" }, status.phase)),
+    h("p", { class: "muted small" }, [spec.revision, spec.origin].filter(Boolean).join(" from ")),
+    rollout && h("details", { open: true }, h("summary", {}, `Rollout${rollout.stage ? `: ${rollout.stage}` : ""}`), h("pre", { tabindex: "0" }, JSON.stringify(rollout, null, 2))),
+    instances.length > 0 &&
+      h(
+        "table",
+        {},
+        h("thead", {}, h("tr", {}, ["component", "instance", "state"].map((name) => h("th", { scope: "col" }, name)))),
+        h("tbody", {}, instances.map((instance) => h("tr", {}, h("td", {}, instance.component), h("td", {}, instance.name), h("td", {}, instance.state)))),
+      ),
+    (status.conditions ?? []).map((condition) => h("p", { class: "small" }, h("b", {}, condition.type), ` ${condition.status} ${condition.message ?? ""}`)),
+  );
+}

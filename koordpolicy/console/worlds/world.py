@@ -1,0 +1,111 @@
+"""What there is to be looked at, whatever it comes from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from koordpolicy.console.frames import Frames
+from koordpolicy.graph import RuleGraph
+from koordpolicy.kube.port import Object
+from koordpolicy.kube.snapshot import Snapshot
+
+
+class CannotAnswer(Exception):
+    """A question has no answer here; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeShown:
+    """What is said of a node once: CPU in millicores, memory in bytes."""
+
+    name: str
+    cpu: int
+    memory: int
+    labels: Mapping[str, str]
+    revision: str = ""
+    """By which revision its agent decides, where that is told."""
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "name": self.name,
+            "cpu": self.cpu,
+            "memory": self.memory,
+            "labels": dict(self.labels),
+            "revision": self.revision,
+        }
+
+
+@dataclass(slots=True)
+class PodSpan:
+    """A pod's time on a node, or before it had one (`node` is then empty): nanoseconds since 1970, `end` None while it lasts.
+
+    `outcome` says how it ended: `finished`, `stopped` for another or by an agent, or empty.
+    """
+
+    pod: str
+    node: str
+    start: int
+    qos: str = ""
+    band: str = ""
+    cpu: int = 0
+    """Millicores that it uses now, as measured."""
+    requested: int = 0
+    end: int | None = None
+    outcome: str = ""
+
+    def at(self, time: int) -> bool:
+        """Whether it was so at a moment."""
+        return self.start <= time and (self.end is None or time < self.end)
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON values; times in seconds since 1970."""
+        return {
+            "pod": self.pod,
+            "node": self.node,
+            "start": self.start / 1e9,
+            "end": None if self.end is None else self.end / 1e9,
+            "class": self.qos,
+            "band": self.band,
+            "cpu": self.cpu,
+            "requested": self.requested,
+            "outcome": self.outcome,
+        }
+
+
+class World(Protocol):
+    """A cluster to look at. Methods are called from the event loop, and give what they know at once unless they are coroutines."""
+
+    kind: str
+    """`simulated`, `picture` or `live`."""
+    title: str
+    graph: RuleGraph
+    frames: Frames
+
+    def nodes(self) -> tuple[NodeShown, ...]:
+        """The nodes, in the order of the frames' rows."""
+        ...
+
+    def classes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of classes and bands, in the order of the frames' codes."""
+        ...
+
+    def clock(self) -> dict[str, Any]:
+        """Where time stands, and whether it can be told to pause."""
+        ...
+
+    def steer(self, wanted: Mapping[str, Any]) -> None:
+        """Pause, go on, take a step, or change the speed. Raises `CannotAnswer`."""
+        ...
+
+    def spans(self) -> tuple[PodSpan, ...]:
+        """All that is known of pods and their nodes, over time."""
+        ...
+
+    async def picture(self) -> Snapshot:
+        """The objects as they are now. Raises `CannotAnswer`."""
+        ...
+
+    def submitted(self, pod: str) -> Object | None:
+        """The pod as its owner submitted it, where that is known."""
+        ...

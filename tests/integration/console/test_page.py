@@ -1,0 +1,254 @@
+"""The console in a real browser, by keyboard and mouse."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.integration.console.browser import Page, browser
+from tests.integration.console.console import console
+
+AXE = (REPOSITORY / "tests/data/axe/axe.min.js").read_text(encoding="utf-8")
+TITLE = "document.querySelector('.panel h2')?.textContent"
+TIME = "document.querySelector('.time')?.textContent"
+HOSTILE = "<img src=x onerror=\"document.title='taken'\">"
+
+Steps = Callable[[Page], Awaitable[None]]
+
+
+@pytest.fixture(scope="module")
+def drive(part: Callable[[str], Path]) -> Iterator[Callable[[Steps], None]]:
+    """Does something with the page of one browser; afterwards its scripts have failed nowhere, and nothing came from elsewhere."""
+    program = part("chromium")
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        page = runner.run(stack.enter_async_context(browser(program)))
+
+        def do(steps: Steps) -> None:
+            async def whole() -> None:
+                page.problems.clear()
+                page.requests.clear()
+                await page.size(1280, 800)
+                try:
+                    await steps(page)
+                finally:
+                    await page.tell("Page.navigate", url="about:blank")
+
+            runner.run(whole())
+            assert page.problems == []
+            places = {
+                address.split("/")[2].split(":")[0] for address in page.requests if address.startswith("http")
+            }
+            assert places == {"127.0.0.1"}
+
+        try:
+            yield do
+        finally:
+            runner.run(stack.aclose())
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[str]:
+    """The example, whose clock is at rest."""
+    with console("--paused") as address:
+        yield address
+
+
+async def opened(page: Page, address: str, view: str = "cluster") -> None:
+    await page.go(f"{address}/#/{view}")
+    await page.until("document.querySelector('#tabs a[aria-current]')")
+
+
+async def step(page: Page, moment: str) -> None:
+    """Let a simulation go on by single reports to a moment."""
+    for _ in range(20):
+        if await page.ask(TIME) == moment:
+            return
+        before = await page.ask(TIME)
+        await page.press(".")
+        await page.until(f"{TIME} !== {before!r}")
+    raise AssertionError(await page.ask(TIME))
+
+
+def test_the_keyboard_does_everything(demo: str, drive: Callable[[Steps], None]) -> None:
+    async def steps(page: Page) -> None:
+        await opened(page, demo)
+        await page.until(f"{TIME} === '00:00'")
+        await step(page, "00:04")
+        await page.press("m", "ArrowRight", "ArrowRight", "ArrowDown", "Enter")
+        node = await page.until(TITLE)
+        assert node.startswith("node-")
+        assert node not in ("node-000", "node-001")
+        await page.until("document.querySelectorAll('.panel tbody tr').length > 0")
+        await page.press(",")
+        await page.until(f"{TIME} === '00:02'")
+        await page.press("Escape")
+        await page.until("document.querySelector('.panel').hidden")
+        await page.press("/")
+        await page.type("shop-1")
+        await page.until(
+            "document.querySelector('.hits [aria-selected=true] .hit')?.textContent === 'default/shop-1'"
+        )
+        await page.press("Enter")
+        await page.until(f"{TITLE} === 'shop-1'")
+        story = await page.until(
+            "document.querySelectorAll('.story > li').length > 3 && document.querySelector('.story').innerText"
+        )
+        assert "Admitted" in story
+        assert "of 100 nodes passed the filters" in story
+        assert "CPUSuppress.target" in story
+        place = await page.ask(
+            "[...document.querySelectorAll('.story .line')].map((one) => one.title).join(' ')"
+        )
+        assert "agent/cpu-suppress.yaml:" in place
+        await page.press("t")
+        assert await page.ask("document.documentElement.dataset.theme") == "dark"
+        await page.press("t", "2")
+        await page.until("document.querySelector('.detail h2')?.textContent === 'CPUSuppress.target'")
+
+    drive(steps)
+
+
+def test_the_mouse_chooses_pans_and_zooms(demo: str, drive: Callable[[Steps], None]) -> None:
+    async def steps(page: Page) -> None:
+        await opened(page, demo)
+        await page.until("document.querySelector('.map canvas').width > 500")
+        await asyncio.sleep(0.1)  # until the map has its first picture
+        box = await page.ask(
+            "(({x, y}) => [x, y])(document.querySelector('.map canvas').getBoundingClientRect())"
+        )
+        shot = "document.querySelector('.map canvas').toDataURL()"
+        before = await page.ask(shot)
+        await page.drag((box[0] + 400, box[1] + 200), (box[0] + 460, box[1] + 240))
+        await page.until(f"{shot} !== {before!r}")
+        await page.mouse("mouseWheel", box[0] + 400, box[1] + 200, deltaX=0, deltaY=-240)
+        await page.press("0")
+        await asyncio.sleep(0.4)  # until it has glided there
+        at = (0.0, 0.0)
+        for step_right in range(60):  # the first place to the right that has a node
+            at = (box[0] + 300 + 5 * step_right, box[1] + 231 + step_right)
+            await page.mouse("mouseMoved", *at)
+            if await page.ask("document.querySelector('.map canvas').classList.contains('over')"):
+                break
+        await page.click(*at)
+        assert (await page.until(TITLE)).startswith("node-")
+
+    drive(steps)
+
+
+def test_a_slip_in_the_playground_is_found_where_it_stands(demo: str, drive: Callable[[Steps], None]) -> None:
+    async def steps(page: Page) -> None:
+        await opened(page, demo, "playground")
+        await page.until(
+            "document.querySelector('.check-state').textContent.startsWith('Compiles: the same')"
+        )
+        await page.ask(
+            "[...document.querySelectorAll('button')].find((one) => one.textContent === 'New file').click()"
+        )
+        await page.until("document.querySelector('.tried .differs')")
+        changed = await page.ask("document.querySelector('.tried .lead').textContent")
+        assert "decisions differ" in changed
+        await page.ask("document.querySelector('.editor').shadowRoot.querySelector('.cm-content').focus()")
+        await page.type("nonsense: 1\n")
+        await page.until("document.querySelector('.check-state').textContent.startsWith('Does not compile')")
+        finding = await page.until("document.querySelector('.findings .error')?.innerText")
+        assert "try-1.yaml:1" in finding
+        assert "KP" in finding
+        await page.ask("sessionStorage.clear()")  # which keeps what was edited
+
+    drive(steps)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing(demo: str, drive: Callable[[Steps], None], *, dark: bool) -> None:
+    async def steps(page: Page) -> None:
+        await page.size(1280, 800, dark=dark)
+        for view, ready in (
+            ("cluster/node/node-003", "document.querySelector('.panel h2')"),
+            ("cluster/pod/shop-2", "document.querySelector('.story')"),
+            ("policies", "document.querySelector('.graph .box')"),
+            ("playground", "document.querySelector('.tried details')"),
+            ("groups", "document.querySelectorAll('.groups section h2').length === 3"),
+            ("revisions", "document.querySelector('.card')"),
+        ):
+            await opened(page, demo, view)
+            await page.ask(f"document.documentElement.dataset.theme = {'dark' if dark else 'light'!r}")
+            await page.until(ready)
+            await page.tell("Runtime.evaluate", expression=AXE)
+            found = await page.ask(
+                "axe.run(document, {resultTypes: ['violations']}).then(({violations}) => JSON.stringify(violations.map("
+                "(one) => [one.id, one.nodes.slice(0, 3).map((node) => node.html + node.failureSummary)])))"
+            )
+            assert json.loads(found) == [], view
+
+    drive(steps)
+
+
+def test_hostile_names_are_only_text(tmp_path: Path, drive: Callable[[Steps], None]) -> None:
+    (tmp_path / "cluster.json").write_text(json.dumps({"kind": "List", "items": [*hostile()]}))
+
+    async def steps(page: Page) -> None:
+        await page.size(600, 800)  # where the view is narrow, too
+        for view in (
+            "cluster",
+            "cluster/node/" + quoted(HOSTILE),
+            "cluster/pod/" + quoted(f"{HOSTILE}/{HOSTILE}"),
+            "groups",
+        ):
+            await opened(page, address, view)
+            await page.until("!document.body.innerText.includes('Asking')")
+        await opened(page, address, "cluster/node/" + quoted(HOSTILE))
+        assert await page.until(TITLE) == HOSTILE
+        await page.until("document.querySelector('.panel tbody a')")
+        assert await page.ask("document.querySelectorAll('img').length") == 0
+        assert await page.ask("document.title") != "taken"
+
+    with console("-f", str(tmp_path / "cluster.json")) as address:
+        drive(steps)
+
+
+def test_a_thousand_nodes_are_there_at_once(drive: Callable[[Steps], None]) -> None:
+    async def steps(page: Page) -> None:
+        await opened(page, address)
+        await page.until(f"{TIME} === '00:00'")
+        await step(page, "00:02")
+        await page.press("m", "End", "Enter")
+        await page.until(f"{TITLE} === 'node-00999'")
+        await page.until("Number(document.querySelectorAll('.sums dd')[5].textContent) > 10")
+
+    with console("--generate", "1000:400", "--paused") as address:
+        drive(steps)
+
+
+def quoted(text: str) -> str:
+    return "".join(f"%{byte:02x}" for byte in text.encode())
+
+
+def hostile() -> Iterator[dict[str, Any]]:
+    amounts = {"cpu": "8", "memory": "16Gi", "pods": "110"}
+    yield {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": HOSTILE,
+            "labels": {"pool": HOSTILE, HOSTILE: "a"},
+            "annotations": {HOSTILE: HOSTILE},
+        },
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
+    for node in (HOSTILE, ""):
+        yield {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": HOSTILE + ("" if node else "2"),
+                "namespace": HOSTILE,
+                "labels": {"koordinator.sh/qosClass": HOSTILE, "pod-group.scheduling.sigs.k8s.io": HOSTILE},
+            },
+            "spec": {"nodeName": node, "containers": [{"name": "main", "image": HOSTILE}]},
+        }
