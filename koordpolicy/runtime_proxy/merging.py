@@ -26,6 +26,8 @@ def resources_of(message: Message) -> RuntimeResources:
 def put_resources(message: Message, wanted: RuntimeResources) -> None:
     """Bring those fields up to date that say something else."""
     there = resources_of(message)
+    if wanted == there:
+        return
     for name in _NAMES:
         value = getattr(wanted, name)
         if value == getattr(there, name):

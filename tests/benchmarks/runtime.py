@@ -43,7 +43,9 @@ _READY: Final = 60.0
 
 def run() -> Iterable[Row]:
     """Rows of milliseconds per call."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, quiet_client():
+    memory = Path("/dev/shm")  # where a node has its /run: sockets and records lie there  # noqa: S108
+    place = memory if memory.is_dir() else None
+    with tempfile.TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as folder, quiet_client():
         return asyncio.run(_measure(Path(folder)))
 
 
