@@ -15,7 +15,7 @@ from koordpolicy.language.documents.tree import Data
 from koordpolicy.language.documents.unseen import in_plain_spaces, unseen_in
 from koordpolicy.language.kinds import API_VERSION, KINDS, Cel, Slot, Spec
 from koordpolicy.language.kinds.document import DOCUMENTS
-from koordpolicy.language.kinds.literals import described, listed
+from koordpolicy.language.kinds.literals import KEY, described, listed
 from koordpolicy.language.kinds.meanings import meanings
 from koordpolicy.language.kinds.upstream import argument_help, plugin_help
 
@@ -23,8 +23,6 @@ _MAPPINGS = frozenset({"model_type", "model_attributes_type", "dict_type"})
 _SIZES = frozenset({"too_long", "too_short"})
 _ROUNDS = 3
 """How often a document is looked at without what is wrong in it: models tell of some mistakes only without others."""
-_KEY = "[key]"
-"""How pydantic marks that a key of a mapping, not its value, is wrong."""
 
 
 def validate(document: Document, found: Diagnostics, parameters: Collection[str] = ()) -> Spec | None:
@@ -62,7 +60,7 @@ def readable(document: Document) -> Spec | None:
 
 def _prunable(path: Path) -> Path | None:
     """The key to leave out for a fault: no element of a list, whose others would be counted anew."""
-    whole = path[:-1] if path[-1:] == (_KEY,) else path
+    whole = path[:-1] if path[-1:] == (KEY,) else path
     outside = whole[: next((at for at, step in enumerate(whole) if isinstance(step, int)), len(whole))]
     return outside if outside[:1] == ("spec",) and len(outside) > 1 else None
 
@@ -387,15 +385,15 @@ def _size_help(document: Document, path: Path, *, few: bool) -> str:
 def _refusal(document: Document, context: Mapping[str, Any], path: Path, found: Diagnostics) -> None:
     """A refusal of one of our own checks, which carries its words and code."""
     positions = document.positions
-    if path and path[-1] == _KEY:
+    path = (*path, *context["path"])
+    if path and path[-1] == KEY:
         span = positions.key(path[:-1])
     else:
-        path = (*path, *context["path"])
         span = positions.key(path) if context["code"] == "KP104" else _place(document, path)
     replacement, help, message = context["replacement"], context["help"], context["message"]
     safe = context["safe"]
     origin = positions.origin(path)
-    value = None if path and path[-1] == _KEY else _data_at(document, path)
+    value = None if path and path[-1] == KEY else _data_at(document, path)
     written = positions.written(path)
     if isinstance(value, int | float) and written is not None:
         # `1.10` is the number 1.1, but who wrote it as a label reads the former.

@@ -12,6 +12,7 @@ from koordpolicy.graph.meaning.drawn import drawn
 from koordpolicy.graph.meaning.empty import empty
 from koordpolicy.graph.meaning.formulas import formulas
 from koordpolicy.graph.meaning.gangs import gangs
+from koordpolicy.graph.meaning.map_names import map_names
 from koordpolicy.graph.meaning.names import names
 from koordpolicy.graph.meaning.orders import orders
 from koordpolicy.graph.meaning.plugins import plugins
@@ -34,6 +35,7 @@ CHECKS: tuple[Callable[[State], None], ...] = (
     plugins,
     admitted,
     names,
+    map_names,
     comparisons,
     required,
     rollouts,

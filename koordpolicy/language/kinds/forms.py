@@ -67,7 +67,7 @@ class LiteralForm:
 
     `words` completes the sentence "write ...". A number is accepted between `minimum` and `maximum`
     when `number` is "integer" or "number", a text when it matches `pattern` (with `text`), `true`
-    and `false` with `flag`. `element` permits lists, `entry` mappings of such literals.
+    and `false` with `flag`. `element` permits lists, `entry` mappings of such literals, whose names match `names` and are `named`.
     """
 
     words: str
@@ -80,6 +80,8 @@ class LiteralForm:
     flag: bool = False
     element: "LiteralForm | None" = None
     entry: "LiteralForm | None" = None
+    names: str = ""
+    named: str = ""
 
     def schemas(self) -> list[dict[str, Any]]:
         """The JSON Schemas of which one must hold."""
@@ -102,7 +104,10 @@ class LiteralForm:
             found.append(
                 {
                     "type": "object",
-                    "propertyNames": {"not": {"const": "cel"}},
+                    "propertyNames": {
+                        "not": {"const": "cel"},
+                        **({"pattern": self.names} if self.names else {}),
+                    },
                     "additionalProperties": any_of(self.entry.schemas()),
                     "maxProperties": LONGEST_LIST,
                 }

@@ -5,6 +5,7 @@ from typing import Annotated
 from koordpolicy.language.cel.types import CPU, DOUBLE, INT, MEMORY, STRING, list_of, map_of
 from koordpolicy.language.kinds.base import PolicySpec
 from koordpolicy.language.kinds.fields import Given, PolicyModel
+from koordpolicy.language.kinds.forms import exactly
 from koordpolicy.language.kinds.slots import Slot, Value
 
 _POD = frozenset({"pod", "node", "now"})
@@ -78,6 +79,8 @@ class ContainerGroupSlots(PolicyModel):
         Slot(
             _TEXTS,
             "Environment variables that it is created with, in place of its own of the same names; one that runs keeps those it has.",
+            names=exactly("[A-Za-z_.-][A-Za-z0-9_.-]*"),
+            named="a name of an environment variable, such as `OMP_NUM_THREADS`",
         ),
     ] = None
     annotations: Annotated[

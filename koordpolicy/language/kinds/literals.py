@@ -35,6 +35,10 @@ _SCALES: Mapping[str, int] = MappingProxyType(
 )
 
 
+KEY = "[key]"
+"""At the end of a path, as pydantic has it: the name itself, and not what it stands for."""
+
+
 @dataclass(frozen=True, slots=True)
 class LiteralProblem:
     """Why a literal does not fit. `wrong_type` tells KP106 from KP107; `path` leads into the literal.
@@ -85,7 +89,7 @@ def form_problem(form: LiteralForm, literal: object) -> LiteralProblem | None:
         return _text_problem(form, literal)
     if isinstance(literal, list):
         if form.element is None:
-            return _wrong_type(form, literal)
+            return _listed_names(form, literal) or _wrong_type(form, literal)
         if len(literal) > LONGEST_LIST:
             return LiteralProblem(f"the list has more than {LONGEST_LIST} elements")
         return _inner_problem(form.element, enumerate(literal))
@@ -94,8 +98,59 @@ def form_problem(form: LiteralForm, literal: object) -> LiteralProblem | None:
             return _wrong_type(form, literal)
         if len(literal) > LONGEST_LIST:
             return LiteralProblem(f"the mapping has more than {LONGEST_LIST} entries")
-        return _inner_problem(form.entry, literal.items())
+        problem = _entry_problem(form, form.entry, literal)
+        return problem or _inner_problem(form.entry, literal.items())
     return _wrong_type(form, literal)
+
+
+def _entry_problem(
+    form: LiteralForm, entry: LiteralForm, literal: Mapping[str, object]
+) -> LiteralProblem | None:
+    """What is wrong with a mapping's names, or with an expression in the place of one of its values."""
+    for name, value in literal.items():
+        if form.names and not re.search(form.names, name):
+            return name_problem(name, form.named)
+        if entry.entry is None and isinstance(value, dict) and list(value) == ["cel"]:
+            return LiteralProblem(
+                "an expression gives the whole mapping, not one of its values",
+                "write one expression: `{cel: \"{'" + name + "': ...}\"}`",
+                wrong_type=True,
+                path=(name,),
+            )
+    return None
+
+
+def name_problem(name: str, named: str) -> LiteralProblem:
+    """Why a mapping must not have a name, which is to be as `named` says."""
+    return LiteralProblem(
+        f"`{shortened(name)}` is not {named.split(', such as', maxsplit=1)[0]}",
+        f"write {named}",
+        path=(name, KEY),
+    )
+
+
+def _listed_names(form: LiteralForm, literal: Sequence[object]) -> LiteralProblem | None:
+    """Kubernetes' list of `name` and `value` where a mapping belongs."""
+    if form.entry is None or not literal:
+        return None
+    if not all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in literal):
+        return None
+    plain = all(isinstance(one, dict) and one.keys() == {"name", "value"} for one in literal)
+    written = {one["name"]: one["value"] for one in literal if isinstance(one, dict) and "value" in one}
+    fits = plain and len(written) == len(literal) and form_problem(form, written) is None
+    help = "write each as `NAME: value`"
+    if fits and len(text := json.dumps(written, ensure_ascii=False)) <= _SHOWN:
+        help = f"write a mapping: `{text}`"
+    if not plain:
+        help += "; what `valueFrom` would read, an expression can: `{cel: \"{'NODE': node.name}\"}`"
+    return LiteralProblem(
+        "expected a mapping of names to values, found Kubernetes' list of `name` and `value`",
+        help,
+        wrong_type=True,
+    )
+
+
+_SHOWN = 120
 
 
 def _is_list(form: LiteralForm) -> bool:

@@ -76,7 +76,7 @@ class Slot:
 
     `also` are further types that an expression may give. `choices` are the permitted texts of a
     string, `minimum` and `maximum` bound plain numbers, `pattern` a string, or each of a map's, which `words` describe. With `many` the field
-    is a list of such values that make one decision together. `roots` are the names an expression
+    is a list of such values that make one decision together. `names` is a pattern for the names of a map, which `named` describes. `roots` are the names an expression
     may use; `None` means those of the kind. `unknown` says what a text means that is none of the choices and that only
     run time knows; where it is empty such a value is refused. `components` are who asks it, where not all do that ask the kind. `default` is what holds where no rule says anything, as
     it would be written; `None` for none.
@@ -93,6 +93,8 @@ class Slot:
     maximum: int | None = None
     pattern: str | None = None
     words: str = ""
+    names: str = ""
+    named: str = ""
     many: bool = False
     unknown: str = ""
     components: Components | None = None
@@ -114,7 +116,7 @@ class Slot:
             least = form.minimum if self.minimum is None else self.minimum
             most = form.maximum if self.maximum is None else self.maximum
             return replace(form, minimum=least, maximum=most)
-        return form
+        return replace(form, names=self.names, named=self.named) if self.names else form
 
     @property
     def permitted(self) -> Permitted | None:
