@@ -25,6 +25,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.runtime.collector import collect
 from koordpolicy.scheduler.profile import ProfileError
+from koordpolicy.simulator.contention import Contention, read_contention
 from koordpolicy.simulator.journal import Journal
 from koordpolicy.simulator.report import report
 from koordpolicy.simulator.simulation import EPOCH, Simulation, SimulationSettings
@@ -55,6 +56,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         explain=tuple(arguments.explain),
         start=start,
         agents=arguments.agents,
+        contention=_contention(arguments.contention),
     )
     if arguments.against:
         return _compare(arguments, graph, settings, terminal)
@@ -83,6 +85,15 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
             f"koordpolicy simulate: no decision was made on a pod `{name}`, so there is nothing to explain"
         )
     return OK if told["interruptedAtSeconds"] is None else INTERRUPTED
+
+
+def _contention(file: str | None) -> Contention | None:
+    if file is None:
+        return None
+    try:
+        return read_contention(Path(file))
+    except WorkloadError as error:
+        raise CannotRunError(str(error)) from None
 
 
 def _write_page(file: Path, told: dict[str, Any]) -> None:

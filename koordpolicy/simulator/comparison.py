@@ -31,6 +31,7 @@ class Unit(StrEnum):
     CORE_HOURS = "core hours"
     PODS = "pods"
     SECONDS = "seconds"
+    MILLISECONDS = "milliseconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,15 @@ MEASURES: Final = (
     Measure("best-effort work withheld", Unit.SHARE, lambda one: one["suppression"]["withheldShare"], False),
     Measure(
         "node time short for services", Unit.SHARE, lambda one: one["services"]["shortOfNodeTime"], False
+    ),
+    Measure(
+        "services slower than they may", Unit.SHARE, lambda one: one["services"]["violationShare"], False
+    ),
+    Measure(
+        "response time of services",
+        Unit.MILLISECONDS,
+        lambda one: 1000 * one["services"]["tailSeconds"],
+        False,
     ),
     Measure("pods scheduled", Unit.PODS, lambda one: one["pods"]["scheduled"], True),
     Measure("pods finished", Unit.PODS, lambda one: one["pods"]["finished"], True),

@@ -31,6 +31,7 @@ _PER_SLOT: Final = (
     ("_cpu", NOT_MEASURED),
     ("_measured", NOT_MEASURED),
     ("_rate", 1),
+    ("_workers", 0),
 )
 
 
@@ -57,7 +58,7 @@ class Fleet:
         """When the last reports were made, in nanoseconds since 1970."""
         self._size = 0
         self._pods: list[RunningPod | None] = []
-        self._node, self._memory, self._band = (np.zeros(256, np.int64) for _ in range(3))
+        self._node, self._memory, self._band, self._workers = (np.zeros(256, np.int64) for _ in range(4))
         self._group, self._there = (np.zeros(256, np.bool_) for _ in range(2))
         self._cpu, self._measured = (np.full(256, NOT_MEASURED, np.int64) for _ in range(2))
         self._reported = self.system_cpu.copy()
@@ -76,6 +77,7 @@ class Fleet:
         self._pods[slot] = pod
         self._node[slot], self._memory[slot] = pod.machine.index, pod.memory
         self._group[slot], self._there[slot] = pod.best_effort, True
+        self._workers[slot] = -(-pod.request // 1000) if pod.is_service else 0
         self._band[slot] = self._bands.setdefault(band, len(self._bands))
         self._cpu[slot] = self._measured[slot] = NOT_MEASURED
         pod.rate = self._rate[slot] = self.rate(pod.machine) if pod.best_effort else 1.0
@@ -84,7 +86,7 @@ class Fleet:
         """A pod is gone."""
         self._pods[slot] = None
         self._there[slot] = self._group[slot] = False
-        self._memory[slot] = self._node[slot] = 0
+        self._memory[slot] = self._node[slot] = self._workers[slot] = 0
         self._cpu[slot] = self._measured[slot] = NOT_MEASURED
         self._rate[slot] = 1.0
 
@@ -172,6 +174,11 @@ class Fleet:
         """The machines with pods in the best-effort group."""
         size = self._size
         return np.bincount(self._node[:size], self._group[:size], len(self.machines)) > 0
+
+    def services(self) -> tuple[Whole, Whole, Whole, Whole]:
+        """The services: their slots, whole CPUs that they request, their nodes, and millicores that they use."""
+        slots = np.flatnonzero(self._workers[: self._size])
+        return slots, self._workers[slots], self._node[slots], self._cpu[slots]
 
     def cpu_of(self, slots: Whole) -> Whole:
         """What pods were measured to use, by slot."""

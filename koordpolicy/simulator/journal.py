@@ -8,6 +8,7 @@ from koordpolicy.manager.webhooks.rules import Violation
 from koordpolicy.model.facts import Record
 from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.profile import Profile
+from koordpolicy.simulator.answering import NONE, Answers
 from koordpolicy.simulator.machines import Machine, PodKey
 
 
@@ -18,7 +19,7 @@ class Sample:
     `best_effort` is what the groups of best-effort pods use, `withheld` what suppression kept from them;
     `hosting` nodes have such pods, on `suppressed` of them something was withheld. `offered` and `allocated`
     are the overcommitted CPU and memory. On `short` nodes pods outside those groups get less CPU than they wish; `finished` are
-    all pods that were done by then.
+    all pods that were done by then. `answers` are those of services.
     """
 
     time: int
@@ -36,6 +37,7 @@ class Sample:
     used_memory: int
     running: int
     pending: int
+    answers: Answers = NONE
 
 
 @dataclass(frozen=True, slots=True)

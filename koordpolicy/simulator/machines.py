@@ -26,7 +26,7 @@ class RunningPod:
 
     `slot` is its place in the population, `priority` and `qos` are the class names that agents report.
     `remaining` are the nanoseconds it still needs at full speed (None: it never ends), as of `since`; `rate`
-    is its speed. `ticket` tells which of its planned ends is still meant. One that is `stopping` was deleted, and works
+    is its speed; `request` is the CPU that it asks for. `ticket` tells which of its planned ends is still meant. One that is `stopping` was deleted, and works
     on until its time to stop is over. CPU in millicores, memory in bytes.
     """
 
@@ -43,6 +43,12 @@ class RunningPod:
     ticket: int = 0
     cpu: int = 0
     stopping: bool = False
+    request: int = 0
+
+    @property
+    def is_service(self) -> bool:
+        """Whether somebody waits for its answers: it is no best-effort work, and has no end."""
+        return not self.best_effort and self.remaining is None
 
     def advance(self, now: int, rate: float) -> bool:
         """Count what was done at the speed so far, and go on at another; whether the speed changed."""

@@ -11,6 +11,7 @@ from koordpolicy.model.pod import PodKey
 from koordpolicy.model.protocol import CPU
 from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.explanation import explanation
+from koordpolicy.simulator.answering import Answers
 from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.events import CollectedEvents
 from koordpolicy.simulator.explanation import suppression
@@ -90,7 +91,7 @@ def report(simulation: Simulation) -> dict[str, Any]:
         "overcommit": _overcommit(journal.samples, cpu),
         "suppression": _suppression(simulation, cpu),
         "batch": _batch(simulation),
-        "services": {"shortOfNodeTime": _short(simulation)},
+        "services": {"shortOfNodeTime": _short(simulation), **_answers(simulation)},
         "fragmentation": fragmentation(simulation),
         "agents": _agents(simulation),
         "series": _series(simulation, cpu, memory),
@@ -290,6 +291,24 @@ def _short(simulation: Simulation) -> float:
     return sum(one.short * one.seconds for one in samples) / whole if whole else 0.0
 
 
+def _answers(simulation: Simulation) -> dict[str, float]:
+    """How services answered: means over them and over time, and the service minutes in which one was slower than its objective."""
+    samples = simulation.journal.samples
+    time = sum(one.answers.services * one.seconds for one in samples)
+    late = sum(one.answers.violating * one.seconds for one in samples)
+
+    def over(measure: Callable[[Answers], float]) -> float:
+        return _mean([(measure(one.answers), one.answers.services * one.seconds) for one in samples])
+
+    return {
+        "minutes": time / 60,
+        "violationMinutes": late / 60,
+        "violationShare": late / time if time else 0.0,
+        "medianSeconds": over(lambda one: one.median),
+        "tailSeconds": over(lambda one: one.tail),
+    }
+
+
 def _series(simulation: Simulation, cpu: int, memory: int) -> list[dict[str, Any]]:
     """The course of the simulation in parts of equal length."""
     span = max(simulation.span, 1)
@@ -311,6 +330,8 @@ def _series(simulation: Simulation, cpu: int, memory: int) -> list[dict[str, Any
             "cpuWithheld": _mean([(one.withheld / whole, one.seconds) for one in group]),
             "suppressedNodes": max(one.suppressed for one in group),
             "shortNodes": max(one.short for one in group),
+            "tailSeconds": _mean([(one.answers.tail, one.answers.services * one.seconds) for one in group]),
+            "violatingServices": max(one.answers.violating for one in group),
             "memoryUsed": _mean([(one.used_memory / (memory or 1), one.seconds) for one in group]),
             "offered": _amounts([one.offered for one in group]),
             "allocated": _amounts([one.allocated for one in group]),

@@ -4,6 +4,7 @@ from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import translated_resources
 from koordpolicy.model.protocol import CPU
+from koordpolicy.simulator.answering import Answers
 from koordpolicy.simulator.cluster import SimulatedCluster
 from koordpolicy.simulator.fleet import Fleet
 from koordpolicy.simulator.journal import Journal, Sample
@@ -17,7 +18,7 @@ class Sampler:
         self._fleet = fleet
         self.names = tuple(sorted(translated_resources(graph)))
 
-    def sample(self, time: int, seconds: float, journal: Journal) -> Sample:
+    def sample(self, time: int, seconds: float, journal: Journal, answers: Answers) -> Sample:
         """The cluster now; `time` in nanoseconds since the beginning."""
         nodes = NodeView(self._cluster.schedulers.first.cache.table)
         offered = {name: int(nodes.amount("resources.allocatable", name).sum()) for name in self.names}
@@ -40,4 +41,5 @@ class Sampler:
             used_memory=int(fleet.held_memory().sum()),
             running=fleet.pods,
             pending=self._cluster.schedulers.unplaced,
+            answers=answers,
         )

@@ -36,9 +36,11 @@ from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.binder import Binding, Preempt
 from koordpolicy.scheduler.driver import Action, Driver
 from koordpolicy.scheduler.role import ALONE, Role
+from koordpolicy.simulator.answering import Answering
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import SECOND, Agenda
 from koordpolicy.simulator.cluster import Refusal, SimulatedCluster
+from koordpolicy.simulator.contention import Contention, read_contention
 from koordpolicy.simulator.fleet import Fleet
 from koordpolicy.simulator.journal import Explained, Journal, Untried
 from koordpolicy.simulator.machines import Machine, PodKey, RunningPod, machine_of
@@ -74,7 +76,7 @@ class SimulationSettings:
 
     `start` is the moment at which it begins, in nanoseconds since 1970. `explain` names pods, `name` or `namespace/name`, whose placement is to be explained. `role` is the scheduler's,
     with the plugins that policy may name. With `agents` the agents of nodes run with all their strategies that the model of
-    a kernel knows (see `agents.py`).
+    a kernel knows (see `agents.py`). `contention` are the parameters of what services suffer from others; None for those that ship.
     """
 
     interval: int | None = None
@@ -85,6 +87,7 @@ class SimulationSettings:
     shape: UsageShape = SHAPE
     role: Role = ALONE
     agents: bool = False
+    contention: Contention | None = None
 
 
 def interval_for(span: int) -> int:
@@ -132,6 +135,7 @@ class Simulation:
         self._population = Population(settings.shape, chance)
         self.fleet = Fleet(self.machines.values())
         self._rounds = Rounds(graph, self.cluster, self.fleet, self.journal, self.start)
+        self._answering = Answering(settings.contention or read_contention())
         self._sampler = Sampler(graph, self.cluster, self.fleet)
         self._progress = progress
         self._cpu_names = (CPU, *_band_names(graph, CPU))
@@ -277,6 +281,7 @@ class Simulation:
             found.qos,
             now,
             None if arrival.duration is None else float(arrival.duration),
+            request=asked,
         )
         machine.pods[key] = self._running[key] = running
         self.fleet.add(running, found.band)
@@ -394,9 +399,12 @@ class Simulation:
         for pod, rate in self.fleet.turned():
             if pod.machine.name not in looked_at and pod.advance(now, rate):
                 self._plan_end(pod)
+        answers = self._answering.answers(self.fleet, wishes)
         for rim in self._rims:
             rim.decide(2 * self.cluster.schedulers.unplaced + 1)
-        self.journal.samples.append(self._sampler.sample(now - self.start, self._seconds(now), self.journal))
+        self.journal.samples.append(
+            self._sampler.sample(now - self.start, self._seconds(now), self.journal, answers)
+        )
 
     def _seconds(self, now: int) -> float:
         """How long what is so now stays so: until the next reports, or the end."""

@@ -37,6 +37,7 @@ from tests.benchmarks import (
     starting,
     webhook,
 )
+from tests.benchmarks.colocation import sweep
 from tests.benchmarks.measure import Row, table
 
 
@@ -107,6 +108,12 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "colocation",
         "a service beside best-effort work in real control groups, with and without the agent",
         colocation.run,
+        apart=True,
+    ),
+    Benchmark(
+        "contention",
+        "response times of a service at seven loads in three sorts of company, and what the model of simulations says of them",
+        sweep.run,
         apart=True,
     ),
     Benchmark(

@@ -39,7 +39,7 @@ def told(scheduled: float) -> dict[str, Any]:
         "utilisation": {name: {"mean": 0.5} for name in ("cpuUsed", "cpuRequested", "memoryUsed")},
         "batch": {"coreHours": 1.0},
         "suppression": {"withheldShare": 0.0},
-        "services": {"shortOfNodeTime": 0.0},
+        "services": {"shortOfNodeTime": 0.0, "violationShare": 0.0, "tailSeconds": 0.0},
         "pods": {"scheduled": scheduled, "finished": 0, "pending": 0, "refused": 0},
         "scheduling": {"preempted": 0, "waitSeconds": {"mean": 0.0, "p95": 0.0}},
         "fragmentation": {"stranded": 0.0},

@@ -58,6 +58,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="format of the report; markdown, for a comment on a merge request, with --against alone",
     )
     parser.add_argument(
+        "--contention",
+        metavar="FILE",
+        help="parameters of how services suffer from others on their nodes, as in koordpolicy/simulator/contention.yaml, with sources",
+    )
+    parser.add_argument(
         "--report",
         metavar="FILE",
         help="write a page of HTML with charts, too, which needs nothing beside it",

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from koordpolicy.cli.counted import counted, number
 from koordpolicy.cli.simulation.charts import Line, chart
-from koordpolicy.cli.simulation.words import clock, length, percent, size
+from koordpolicy.cli.simulation.words import clock, length, milliseconds, percent, size
 from koordpolicy.diagnostics.escaping import safe
 
 Report = Mapping[str, Any]
@@ -87,7 +87,7 @@ def _tiles(report: Report) -> str:
         (number(pods["pending"]), "pods pending at the end"),
         (f"{report['batch']['coreHours']:,.0f}", "core hours of best-effort work"),
         (percent(suppression["withheldShare"]), "of best-effort work withheld"),
-        (percent(report["services"]["shortOfNodeTime"]), "of node time short of CPU for services"),
+        (percent(report["services"]["violationShare"]), "of service time slower than it may be"),
     ]
     inner = "".join(f'<div class="tile"><b>{value}</b><span>{label}</span></div>' for value, label in tiles)
     return f'<div class="tiles">{inner}</div>'
@@ -149,6 +149,18 @@ def _charts(report: Report) -> str:
             ],
         ),
         chart(
+            "Response times of services at their objective's percentile, mean, by the model of contention",
+            "ms",
+            times,
+            [Line("response time", "blue", of("tailSeconds", 1000), filled=True)],
+        ),
+        chart(
+            "Services",
+            "",
+            times,
+            [Line("slower than they may be", "red", of("violatingServices"), filled=True)],
+        ),
+        chart(
             "Nodes",
             "",
             times,
@@ -167,6 +179,20 @@ def _tables(report: Report) -> Iterator[str]:
         "Scheduling",
         ("", "mean", "median", "95 %", "most"),
         [("Wait for a node", *(length(waits[key]) for key in ("mean", "p50", "p95", "max")))],
+    )
+    services = report["services"]
+    yield _table(
+        "Services, by the model of contention",
+        ("Service hours", "median", "at the objective", "slower than they may be", "node time short of CPU"),
+        [
+            (
+                number(services["minutes"] / 60),
+                milliseconds(services["medianSeconds"]),
+                milliseconds(services["tailSeconds"]),
+                percent(services["violationShare"]),
+                percent(services["shortOfNodeTime"]),
+            )
+        ],
     )
     yield _table(
         "Overcommitted resources",

@@ -6,7 +6,18 @@ from typing import Any
 from koordpolicy.cli.counted import counted, number
 from koordpolicy.cli.failed import failure_text
 from koordpolicy.cli.simulation.explained import explained, untried
-from koordpolicy.cli.simulation.words import CYAN, DIM, YELLOW, Page, bar, clock, length, percent, size
+from koordpolicy.cli.simulation.words import (
+    CYAN,
+    DIM,
+    YELLOW,
+    Page,
+    bar,
+    clock,
+    length,
+    milliseconds,
+    percent,
+    size,
+)
 from koordpolicy.graph.failed import FailedRule
 
 Report = Mapping[str, Any]
@@ -25,6 +36,7 @@ def render(report: Report, page: Page) -> str:
         _utilisation,
         _series,
         _overcommit,
+        _services,
         _suppression,
         _agents,
     )
@@ -217,6 +229,25 @@ def _overcommit(report: Report, page: Page) -> Iterator[str]:
             f"  {name:28}{show(one['offeredMean']):>14}{show(one['allocatedMean']):>14}"
             f"{show(one['allocatedMax']):>14}"
         )
+
+
+def _services(report: Report, page: Page) -> Iterator[str]:
+    """How services answered, which is a model's answer."""
+    one = report["services"]
+    if not one["minutes"]:
+        return
+    yield page.heading("Services", f"{number(one['minutes'] / 60)} service hours")
+    yield from page.wrapped(
+        f"median {milliseconds(one['medianSeconds'])}, at the objective's percentile {milliseconds(one['tailSeconds'])}, in the mean",
+        19,
+        "  response times",
+    )
+    yield from page.wrapped(
+        f"{percent(one['violationShare'])} of service time slower than it may be ({number(one['violationMinutes'])} minutes);"
+        f" {percent(one['shortOfNodeTime'])} of node time without the CPU that services wished",
+        19,
+        "  objectives",
+    )
 
 
 def _suppression(report: Report, page: Page) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from koordpolicy.cli.counted import counted
-from koordpolicy.cli.simulation.words import DIM, GREEN, YELLOW, Page, length, percent
+from koordpolicy.cli.simulation.words import DIM, GREEN, YELLOW, Page, length, milliseconds, percent
 from koordpolicy.diagnostics.escaping import one_line
 from koordpolicy.simulator.comparison import Compared, Unit, compare
 
@@ -91,6 +91,8 @@ def _amount(number: float, unit: Unit) -> str:
         return percent(number)
     if unit is Unit.SECONDS:
         return length(number)
+    if unit is Unit.MILLISECONDS:
+        return milliseconds(number / 1000)
     return f"{number:,.0f}" if number == int(number) or number >= 100 else f"{number:,.1f}"
 
 
@@ -134,7 +136,7 @@ def _table(compared: Sequence[Compared]) -> list[str]:
 
 
 def _unit(unit: Unit) -> str:
-    return {Unit.SHARE: "share", Unit.SECONDS: "time"}.get(unit, str(unit))
+    return {Unit.SHARE: "share", Unit.SECONDS: "time", Unit.MILLISECONDS: "time"}.get(unit, str(unit))
 
 
 def _name(text: str) -> str:

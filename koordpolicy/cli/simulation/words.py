@@ -53,6 +53,11 @@ def bar(share: float, width: int) -> str:
     return "█" * whole + (_EIGHTHS[rest] if rest else "")
 
 
+def milliseconds(seconds: float) -> str:
+    """`2.31 ms`."""
+    return f"{1000 * seconds:,.2f} ms"
+
+
 def percent(share: float) -> str:
     """`37.2 %`; less than a tenth, but more than nothing, is `<0.1 %`."""
     if 0 < share < 0.0005:

@@ -38,7 +38,7 @@ def _row(node: BenchNode, trial: str, *, limit: bool, agent: bool) -> Row:
             service, "tests.benchmarks.colocation.service", "--units", f"{units}", "--rate", "1", "--burst", f"{_BURST}",
             "--seconds", f"{_SECONDS}", "--seed", "1",
         )  # fmt: skip
-        times = sorted(result(served, 3 * _SECONDS))
+        times = sorted(result(served, 3 * _SECONDS)["times"])
         throttled = node.groups.throttled(service)
     return {
         "trial": trial,

@@ -65,7 +65,7 @@ def _row(node: BenchNode, trial: Trial, units: int) -> Row:
         "service", "Burstable", 1024 * cpus, labels={"koordinator.sh/qosClass": "LS"},
         resources={"requests": {"cpu": str(cpus)}},
     )  # fmt: skip
-    batch = [_batch(number, trial.batch) for number in range(2 * cpus)] if trial.batch else []
+    batch = [batch_pod(number, trial.batch) for number in range(2 * cpus)] if trial.batch else []
     told = None if trial.strategies is None else [STRATEGIES[name] for name in trial.strategies]
     with node.with_agent(trial.name, [service, *batch], told):
         module, lasts = "tests.benchmarks.colocation.batch", _SETTLES + SECONDS
@@ -79,7 +79,7 @@ def _row(node: BenchNode, trial: Trial, units: int) -> Row:
             service, "tests.benchmarks.colocation.service", "--units", f"{units}", "--rate", f"{cpus * LOAD / TASK}",
             "--seconds", f"{SECONDS}", "--seed", "1",
         )  # fmt: skip
-        times = sorted(result(served, 3 * SECONDS))
+        times = sorted(result(served, 3 * SECONDS)["times"])
         use = (_busy() - before) / (SECONDS * cpus)
         work = sum(result(loop, 3 * SECONDS)["units"] for loop in loops)
     return {
@@ -91,7 +91,7 @@ def _row(node: BenchNode, trial: Trial, units: int) -> Row:
     }
 
 
-def _batch(number: int, kubernetes_class: str) -> BenchPod:
+def batch_pod(number: int, kubernetes_class: str) -> BenchPod:
     """A pod of one busy loop: with a request for a whole CPU of its own, or best effort with batch CPU."""
     if kubernetes_class == "Burstable":
         return BenchPod(f"batch-{number}", "Burstable", 1024, resources={"requests": {"cpu": "1"}})

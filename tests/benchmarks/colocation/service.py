@@ -2,8 +2,8 @@
 
 Workers of one service, one a processor, which take requests in the order in which they come. They come in an open loop, at exponentially distributed
 intervals that were drawn before, whether or not those before were answered, so that workers that are kept from their processors
-have to catch up, as in front of users. The response time of a request is counted from when it was due. Prints them as JSON,
-in microseconds, without those of the first tenth of the time.
+have to catch up, as in front of users. The response time of a request is counted from when it was due. Prints them and the CPU time
+of each as JSON, in microseconds, without those of the first tenth of the time.
 """
 
 import argparse
@@ -20,8 +20,8 @@ _WARM_UP = 0.1
 _NUMBER = struct.Struct("=I")
 
 
-def _answered(taken: int, due: Sequence[float], units: int, begin: float) -> list[tuple[float, int]]:
-    """What one worker answered: when each request was due, seconds, and how long that took, microseconds.
+def _answered(taken: int, due: Sequence[float], units: int, begin: float) -> list[tuple[float, int, int]]:
+    """What one worker answered: when each request was due, seconds, how long that took, and what CPU time, microseconds.
 
     The numbers of requests wait in a pipe: whoever is free takes the next, and waits until it is due.
     """
@@ -31,8 +31,10 @@ def _answered(taken: int, due: Sequence[float], units: int, begin: float) -> lis
         wait = begin + at - time.monotonic()
         if wait > 0:
             time.sleep(wait)
+        worked = time.thread_time()
         spin(units)
-        times.append((at, round((time.monotonic() - begin - at) * 1e6)))
+        worked = time.thread_time() - worked
+        times.append((at, round((time.monotonic() - begin - at) * 1e6), round(worked * 1e6)))
     return times
 
 
@@ -75,7 +77,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for number in range(len(due)):
             waiting.write(_NUMBER.pack(number))
     found = [one for pipe in pipes for one in json.load(os.fdopen(pipe, encoding="ascii"))]
-    print(json.dumps([taken for at, taken in found if at >= _WARM_UP * options.seconds]))
+    counted = [one for one in found if one[0] >= _WARM_UP * options.seconds]
+    print(
+        json.dumps(
+            {"times": [taken for _, taken, _ in counted], "work": [worked for _, _, worked in counted]}
+        )
+    )
     return 0
 
 
