@@ -22,7 +22,7 @@ def release(
 
     Where a pod has to fit elsewhere, what it requests counts there from then on.
     """
-    round_of_rules = _Release({node.name: node for node in nodes}, rules, moves, catalogue)
+    round_of_rules = Release({node.name: node for node in nodes}, rules, moves, catalogue)
     releasing = []
     for node in nodes:
         yield
@@ -38,8 +38,8 @@ def release(
 
 
 @dataclass(slots=True)
-class _Release:
-    """One round of one strategy."""
+class Release:
+    """One round of one strategy: pods go where its rules and limits let them."""
 
     by_name: Mapping[str, SeenNode]
     rules: StrategyRules
@@ -52,7 +52,7 @@ class _Release:
         most, gone = self.rules.most(facts, now), 0
         for pod in self._candidates(node):
             yield
-            if most is not None and gone >= most:
+            if (most is not None and gone >= most) or self.enough():
                 return
             if self.moves.why_not(pod, node) is not None:
                 continue
@@ -65,6 +65,21 @@ class _Release:
             facts = node_record(sight, self.catalogue, TIMES, now)
             if not self.rules.releases(facts, now):
                 return
+
+    def one(self, pod: SeenPod, node: SeenNode) -> None:
+        """A pod that the strategy's plugin found, where nothing keeps it."""
+        most = self.rules.most(node.facts, self.moves.now)
+        gone = sum(move.node == node.name and move.strategy == self.rules.name for move in self.moves.found)
+        if (most is not None and gone >= most) or self.enough() or self.moves.why_not(pod, node) is not None:
+            return
+        where = self._where(pod, node, node.facts)
+        if not isinstance(where, Stays):
+            self._go(pod, node, node.facts, where)
+
+    def enough(self) -> bool:
+        """Whether as many pods go for the strategy's reason as may in one round."""
+        total = self.rules.total
+        return total is not None and self.moves.going_by(self.rules.name) >= total
 
     def all_or_none(self, node: SeenNode) -> Work[None]:
         """All that may go for this reason, where each finds room beside the others, and none has to stay."""
@@ -85,7 +100,7 @@ class _Release:
                     target.add(pod.request, -1)
         for pod, _, where in taken:
             # A limit may end that: what has gone has gone.
-            if self.moves.why_not(pod, node) is not None:
+            if self.enough() or self.moves.why_not(pod, node) is not None:
                 return
             self._go(pod, node, node.facts, where)
 
@@ -93,7 +108,7 @@ class _Release:
         now, rules = self.moves.now, self.rules
         found = [
             pod
-            for pod in node.pods
+            for pod in (node.ended if rules.ended else node.pods)
             if self.moves.why_not(pod, node) is None and rules.candidate(pod.facts, node.facts, now)
         ]
         found.sort(key=lambda pod: rules.key(pod.facts, node.facts, now))
@@ -133,7 +148,8 @@ class _Release:
         target = self.by_name.get(where)
         if target is not None:
             target.add(pod.request, 1)
-        node.add(pod.request, -1)
+        if not pod.pod.terminal:
+            node.add(pod.request, -1)
         rules = self.rules
         reason = rules.reason(pod.facts, facts, self.moves.now) or f"the strategy {rules.name} moves it"
         self.moves.add(pod, node, rules, reason, where)

@@ -81,6 +81,8 @@ class Evictor:
         until = self._refused.get(pod.pod.uid)
         if until is not None and self.clock() < until:
             return Stays("refused", "it was not let go a moment ago")
+        if pod.pod.terminal:
+            return None  # no budget covers what has ended
         if self.migrations.migrates(pod.pod.key):
             return Stays("migrating", "it is being migrated already")
         views = self.migrations.going(pod.pod.namespace)
@@ -98,7 +100,7 @@ class Evictor:
                 results.append(EvictionResult.DRY_RUN)
                 self.told(move, EvictionResult.DRY_RUN, "")
                 continue
-            if rules.migrate:
+            if rules.migrate and not move.pod.terminal:
                 result, said = await self.migrations.migrate(move, rules)
             else:
                 wait = self._bucket.take(self.clock(), rules.per_second, rules.burst)

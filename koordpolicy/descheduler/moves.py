@@ -1,5 +1,6 @@
 """The pods that are to leave their nodes in one round."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -42,6 +43,7 @@ class Moves:
     kept: dict[PodKey, Stays] = field(default_factory=dict)
     """The pods that a strategy would have go, and that would end no better, or not where the strategy means them to."""
     _going: set[PodKey] = field(default_factory=set)
+    _by_strategy: Counter[str] = field(default_factory=Counter)
     _stays: dict[PodKey, Stays | None] = field(default_factory=dict)
     _limiter: EvictionLimiter = field(init=False)
 
@@ -63,6 +65,10 @@ class Moves:
             return found
         return self.allowed([one.pod for one in self.found], pod)
 
+    def going_by(self, strategy: str) -> int:
+        """How many pods go for the reason of a strategy."""
+        return self._by_strategy[strategy]
+
     def relocation(self, pod: SeenPod, node: SeenNode, strategy: StrategyRules) -> str | Stays:
         """Where the scheduler would put a pod, empty where it is not asked; or why that is no better than where it is."""
         least = None if self.relocations is None else strategy.better_by(pod.facts, node.facts, self.now)
@@ -82,6 +88,7 @@ class Moves:
     ) -> None:
         """The pod goes."""
         self._going.add(pod.pod.key)
+        self._by_strategy[strategy.name] += 1
         self.kept.pop(pod.pod.key, None)
         self._limiter.charge(node.name, pod.pod.namespace)
         if self.relocations is not None and target:

@@ -10,6 +10,7 @@ from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.descheduling.overuse import LoadGroup
 from koordpolicy.algorithms.work import Work
 from koordpolicy.cluster.relocation import Relocations
+from koordpolicy.descheduler.by_peers import PEER_PLUGINS, release_peers
 from koordpolicy.descheduler.by_rules import release
 from koordpolicy.descheduler.low_node_load import LoadMemory, PoolReport, balance
 from koordpolicy.descheduler.moves import Allowed, Move, Moves
@@ -104,7 +105,9 @@ def _ask_strategies(
             continue
         try:
             looked_at = [node for node in nodes if strategy.looks_at(node.facts, moves.now)]
-            if strategy.load is None:
+            if strategy.plugin in PEER_PLUGINS:
+                yield from release_peers(looked_at, strategy, moves, catalogue)
+            elif strategy.load is None:
                 yield from release(looked_at, strategy, moves, catalogue)
             elif looked_at:
                 memory = memories.of(rules.name, strategy.name)

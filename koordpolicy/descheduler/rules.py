@@ -144,6 +144,12 @@ class StrategyRules:
         self.plugin = str(asked.fixed("plugin") or "")
         self.dry_run = asked.fixed("dryRun") is True
         self.load = LoadRules(asked) if self.plugin == LOW_NODE_LOAD else None
+        self.ended = asked.fixed("ended") is True
+        self.total: int | None = asked.fixed("total")
+        self.constraints: frozenset[str] = frozenset(asked.fixed("constraints") or ())
+        self.weights: Mapping[str, float] = {
+            name: float(weight) for name, weight in (asked.fixed("weights") or {}).items()
+        }
 
     def looks_at(self, node: Record, now: int) -> bool:
         """Whether it looks at a node at all."""

@@ -55,12 +55,15 @@ class SeenPod:
 
 @dataclass(eq=False)
 class SeenNode:
-    """A node with its pods. `free` is what pods may still request of it, as moves of the round leave it."""
+    """A node with its pods, and with those that have `ended` and are there still. `free` is what pods may still request of it, as moves
+    of the round leave it.
+    """
 
     row: int
     sight: NodeSight
     facts: Record
     pods: Sequence[SeenPod] = ()
+    ended: Sequence[SeenPod] = ()
 
     @property
     def name(self) -> str:
@@ -117,7 +120,10 @@ def snapshot_of(
             continue
         facts = node_record(sight, catalogue, TIMES, now, records)
         row = len(nodes)
-        nodes.append(SeenNode(row, sight, facts, _pods(sight, facts, row)))
+        pods = _pods(sight, facts, row)
+        ended = [pod for pod in pods if pod.pod.terminal]
+        running = [pod for pod in pods if not pod.pod.terminal] if ended else pods
+        nodes.append(SeenNode(row, sight, facts, running, ended))
     return ClusterSnapshot(nodes, now)
 
 
@@ -154,8 +160,6 @@ def _pods(sight: NodeSight, facts: Record, row: int) -> list[SeenPod]:
         if not record["known"]:
             continue
         pod = by_key[record["namespace"], record["name"]]
-        if pod.terminal:
-            continue
         seen = SeenPod(pod, row, record, measured.get(pod.key))
         record.update(_on_its_node(seen, sight.node))
         found.append(seen)

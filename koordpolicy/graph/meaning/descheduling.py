@@ -21,7 +21,7 @@ _KIND: Final = "Descheduling"
 _PAIRS: Final = (("low", "high"), ("prodLow", "prodHigh"))
 _LIMITS: Final = (("high", "usageThresholds"), ("prodHigh", "prodUsageThresholds"))
 """Where a strategy begins to empty nodes, and the scheduler's parameter up to which it fills them."""
-_STATE_PARAMETERS: Final = ("podLifeTimeStates", "restartStates")
+_STATE_PARAMETERS: Final = ("podLifeTimeStates", "restartStates", "failedReasons")
 _STATES: Final = [
     "Pending",
     "Running",

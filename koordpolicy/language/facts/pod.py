@@ -225,6 +225,8 @@ POD = Record(
             _DESCHEDULER,
         ),
         Fact("initStates", list_of(STRING), "Why its init containers wait or have ended.", _DESCHEDULER),
+        Fact("exitCodes", list_of(INT), "With which codes its containers have ended.", _DESCHEDULER),
+        Fact("initExitCodes", list_of(INT), "The same of its init containers.", _DESCHEDULER),
         Fact(
             "untoleratedTaints",
             list_of(STRING),

@@ -274,8 +274,15 @@ class DeschedulingStrategy(PolicyModel):
         Value,
         Slot(
             STRING,
-            "Built-in algorithm that says which nodes give pods away: `LowNodeLoad`; without one, `release` says it.",
-            choices=("LowNodeLoad",),
+            "Built-in algorithm that says which of the `candidates` go: `LowNodeLoad` by the load of nodes, the others by how pods are "
+            "beside each other; without one, `release` says which nodes give pods away.",
+            choices=(
+                "LowNodeLoad",
+                "RemoveDuplicates",
+                "RemovePodsViolatingInterPodAntiAffinity",
+                "RemovePodsViolatingTopologySpreadConstraint",
+                "ScaleDownBinPack",
+            ),
             roots=_NOWHERE,
         ),
     ] = None
@@ -336,6 +343,45 @@ class DeschedulingStrategy(PolicyModel):
             roots=_NODE,
             minimum=0,
             maximum=_MANY,
+        ),
+    ] = None
+    total: Annotated[
+        Value,
+        Slot(
+            INT,
+            "Pods that go for this reason in one round at most; without a number, any.",
+            roots=_NOWHERE,
+            minimum=0,
+            maximum=_MANY,
+        ),
+    ] = None
+    ended: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether the strategy looks at pods that have ended and are still there, instead of those that run. They are deleted by an "
+            "eviction, without a migration.",
+            default=False,
+            roots=_NOWHERE,
+        ),
+    ] = None
+    constraints: Annotated[
+        Value,
+        Slot(
+            list_of(STRING),
+            "For the plugin RemovePodsViolatingTopologySpreadConstraint: by which of pods' constraints it goes.",
+            choices=("DoNotSchedule", "ScheduleAnyway"),
+            roots=_NOWHERE,
+            default=["DoNotSchedule"],
+        ),
+    ] = None
+    weights: Annotated[
+        Value,
+        Slot(
+            map_of(STRING, DOUBLE),
+            "For the plugin ScaleDownBinPack: the resources by which pods are large or small, with their weights.",
+            roots=_NOWHERE,
+            default={"cpu": 1.0, "memory": 1.0},
         ),
     ] = None
     whole: Annotated[

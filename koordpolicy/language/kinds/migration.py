@@ -47,6 +47,11 @@ class WorkloadLimits(PolicyModel):
     ] = None
 
 
+_BURST = Slot(
+    INT, "Pods that may go right after each other.", roots=_NOWHERE, minimum=1, maximum=1_000, default=1
+)
+
+
 class WorkloadFrequency(PolicyModel):
     """How often pods of one workload go."""
 
@@ -54,17 +59,7 @@ class WorkloadFrequency(PolicyModel):
         Value, Slot(DURATION, "In which so many go; 0s for no limit.", roots=_NOWHERE, default="5m")
     ] = None
     most: Annotated[Value, _of_replicas("Pods that go in a period.")] = None
-    burst: Annotated[
-        Value,
-        Slot(
-            INT,
-            "Pods that may go right after each other.",
-            roots=_NOWHERE,
-            minimum=1,
-            maximum=1_000,
-            default=1,
-        ),
-    ] = None
+    burst: Annotated[Value, _BURST] = None
 
 
 class NamespaceFrequency(PolicyModel):
@@ -79,17 +74,7 @@ class NamespaceFrequency(PolicyModel):
             INT, "Pods that go in a period; 0 for no limit.", roots=_POD, minimum=0, maximum=_MANY, default=0
         ),
     ] = None
-    burst: Annotated[
-        Value,
-        Slot(
-            INT,
-            "Pods that may go right after each other.",
-            roots=_NOWHERE,
-            minimum=1,
-            maximum=1_000,
-            default=1,
-        ),
-    ] = None
+    burst: Annotated[Value, _BURST] = None
 
 
 class MigrationFrequency(PolicyModel):

@@ -10,9 +10,14 @@ STRATEGIES: Final = (
     "HighNodeUtilization",
     "LowNodeUtilization",
     "PodLifeTime",
+    "RemoveDuplicates",
+    "RemoveFailedPods",
     "RemovePodsHavingTooManyRestarts",
+    "RemovePodsViolatingInterPodAntiAffinity",
     "RemovePodsViolatingNodeAffinity",
     "RemovePodsViolatingNodeTaints",
+    "RemovePodsViolatingTopologySpreadConstraint",
+    "ScaleDownBinPack",
 )
 """Strategies of the built-in pack that are plugins there. LowNodeLoad is a plugin here, too."""
 
@@ -24,12 +29,17 @@ def _parameter(name: str, example: str) -> str:
 ARGUMENTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "maxPodLifeTimeSeconds": _parameter("maxPodLifeTime", "24h"),
+        "minPodLifetimeSeconds": _parameter("minPodLifetime", "1h"),
         "states": _parameter("podLifeTimeStates", "[Pending]") + ", or `restartStates`",
+        "reasons": _parameter("failedReasons", "[OutOfcpu]"),
+        "exitCodes": _parameter("failedExitCodes", "[137]"),
+        "excludeOwnerKinds": _parameter("excludeOwnerKinds", "[Job]"),
         "podRestartThreshold": _parameter("podRestartThreshold", "100"),
         "includingInitContainers": _parameter("includingInitContainers", "true"),
         "includePreferNoSchedule": _parameter("includePreferNoSchedule", "true"),
         "excludedTaints": _parameter("excludedTaints", "[team=a]"),
         "includedTaints": _parameter("includedTaints", "[team=a]"),
+        "maxPodsToEvict": "write it as `total` of the strategy",
         "thresholds": "write it as `load.low` of LowNodeUtilization, or the parameter `packThresholds` of HighNodeUtilization: `{cpu: 20%}`",
         "targetThresholds": "write it as `load.high` of the strategy: `{cpu: 70%}`",
         "lowThresholds": "write it as `load.low` of the strategy: `{cpu: 45%}`",

@@ -29,6 +29,8 @@ def movable_pod_facts(pod: Pod) -> Record:
         "initRestarts": _restarts(pod.raw, _INIT),
         "states": _states(pod),
         "initStates": _reasons(pod.raw, _INIT),
+        "exitCodes": _exit_codes(pod.raw, _MAIN),
+        "initExitCodes": _exit_codes(pod.raw, _INIT),
         "deletionCost": read_eviction_cost(pod.annotations.get(DELETION_COST)),
         "evictionCost": read_eviction_cost(pod.annotations.get(EVICTION_COST)),
     }
@@ -82,6 +84,21 @@ def _reasons(raw: Json, keys: tuple[str, ...]) -> list[str]:
                     reason = mapping(state, kind).get("reason")
                     if isinstance(reason, str) and reason:
                         found[reason] = None
+        return list(found)
+    except ObjectError:
+        return []
+
+
+def _exit_codes(raw: Json, keys: tuple[str, ...]) -> list[int]:
+    """With what containers have ended, each code once."""
+    try:
+        status = mapping(raw, "status")
+        found: dict[int, None] = {}
+        for key in keys:
+            for one in objects(status, key, "status"):
+                code = integer(mapping(mapping(one, "state"), "terminated"), "exitCode")
+                if code is not None:
+                    found[code] = None
         return list(found)
     except ObjectError:
         return []
