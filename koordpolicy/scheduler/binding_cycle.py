@@ -16,6 +16,7 @@ from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView, owning
 from koordpolicy.cluster.prepared import NO_FACTS, Records
 from koordpolicy.model.pod import Pod, PodKey
+from koordpolicy.model.reading import ObjectError
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.decision import NO_CLAIMS, PodDecision, Refusals
 from koordpolicy.scheduler.framework import Framework
@@ -219,6 +220,10 @@ class BindingCycles:
         account = self._ledger.get(key) or self._ledger.open(view, node, Stage.CONFIRMED)
         try:
             self._plugins.adopt(account)
+        except ObjectError as error:
+            LOG.warning(
+                "what pod %s holds is not known and may be given away again: %s", "/".join(key), error
+            )
         except Exception:
             LOG.exception("what pod %s holds is not known: internal error, please report", "/".join(key))
         if not account.claims:

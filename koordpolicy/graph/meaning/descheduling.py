@@ -195,14 +195,14 @@ def _thresholds(strategy: _Strategy) -> None:
         if low is None or high is None or _may_deviate(strategy):
             continue
         for name in sorted(low[1].keys() & high[1].keys()):
-            if low[1][name] >= high[1][name]:
+            if low[1][name] > high[1][name]:  # equal ones do no harm
                 blamed, other = (low, high) if low[0].layer == state.own.name else (high, low)
                 if blamed[0].layer != state.own.name:
                     continue
                 state.found.add(
                     "KP407",
                     blamed[0].span,
-                    f"of `{name}`, `{low_field}` is {show(PERCENT, low[1][name])}, not below `{high_field}`, {show(PERCENT, high[1][name])}",
+                    f"of `{name}`, `{low_field}` is {show(PERCENT, low[1][name])}, above `{high_field}`, {show(PERCENT, high[1][name])}",
                     notes=(Note(f"`{other[0].key.field}` is said here", other[0].span),),
                     help="one node would be too full and have room at once, and pods would move in circles",
                 )

@@ -163,9 +163,9 @@ def test_pods_stay_that_would_find_no_other_node(other: Any) -> None:
     assert moved(one_round(policies(ALL, leastNodes=1), heard)) == []
 
 
-def test_a_strategy_that_names_no_candidates_moves_nobody() -> None:
+def test_a_strategy_without_candidates_moves_nobody() -> None:
     heard = objects([node("a"), node("b")], [pod("p", "a")])
-    assert moved(one_round(policies({"name": "own"}, {"name": "other", "release": True}), heard)) == []
+    assert moved(one_round(policies({**ALL, "candidates": False}), heard)) == []
 
 
 def test_a_pod_goes_once_whoever_wants_it_to() -> None:
