@@ -142,7 +142,7 @@ container's lists. Changes the object. Arguments: the top, the object, the folde
 {{- if or (not .target.name) (eq .target.name $object.metadata.name) -}}
 {{- if .path -}}
 {{- $patch := (include "koordpolicy.file" (list $top (printf "%s/%s" $folder .path)) | fromYaml).spec.template.spec -}}
-{{- $_ := set $pod "initContainers" (concat (default list $patch.initContainers) (default list $pod.initContainers)) -}}
+{{- with $patch.initContainers }}{{ $_ := set $pod "initContainers" (concat . (default list $pod.initContainers)) }}{{ end -}}
 {{- $_ := set $pod "volumes" (concat (default list $patch.volumes) $pod.volumes) -}}
 {{- else -}}
 {{- range fromYamlArray .patch -}}

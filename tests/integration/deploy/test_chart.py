@@ -100,6 +100,27 @@ def test_agents_definitions_and_network_policies_are_the_folders() -> None:
     assert roles <= ours.keys()
 
 
+@pytest.mark.parametrize("way", ["proxy", "nri"])
+def test_an_agent_that_is_asked_is_the_folders(way: str) -> None:
+    words = (f"--set=image.tag=latest,agent.hooks={way}", "--show-only=templates/agent.yaml")
+    ours = by_key(map(without_helms_labels, rendered(*words)))
+    assert ours == by_key(kustomized(f"hooks-by-{way}"))
+
+
+def test_the_agent_of_a_proxy_is_asked_where_values_say() -> None:
+    values = f"--values={VALUES['another-namespace']}"
+    (agent,) = rendered(values, "--show-only=templates/agent.yaml")
+    spec = agent["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert {"--hook-socket=/run/koord/koordlet/koordlet.sock", "--hook-dir=/opt/hookserver.d"} <= set(
+        container["args"]
+    )
+    mounted = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    there = {one["name"]: one.get("hostPath", {}).get("path") for one in spec["volumes"]}
+    for name, place in (("hook-socket", "/run/koord/koordlet"), ("hook-servers", "/opt/hookserver.d")):
+        assert mounted[name] == there[name] == place  # who asks is told of it by the node's name
+
+
 @pytest.mark.parametrize("name", VALUES)
 def test_commands_know_their_flags(name: str, sets: dict[str, list[Object]]) -> None:
     seen = []
