@@ -55,7 +55,9 @@ def test_a_dependency_that_is_not_pinned_is_named(tmp_path: Path) -> None:
     lock.write_text(
         "numpy==2.0 \\\n    --hash=sha256:" + "0" * 64 + "\n    # via koordpolicy (pyproject.toml)\n"
     )
-    project.write_text('[project]\ndependencies = ["numpy", "missing>=1"]\n')
+    project.write_text(
+        '[project]\ndependencies = ["numpy", "missing>=1"]\n[project.optional-dependencies]\ntracing = []\n'
+    )
     with pytest.raises(locks.BuildError, match="does not pin missing; run `make lock`"):
         locks.running_packages(lock, project)
 
