@@ -109,7 +109,7 @@ class ConsoleQuestions:
         for kept in quotas:
             name = kept.quota.name
             account = quotas.sums(name).get(name)
-            if account is not None:
+            if account is not None and not quotas.outside(name):
                 found.append(
                     {
                         "quota": name,

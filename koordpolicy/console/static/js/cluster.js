@@ -23,6 +23,8 @@ export class ClusterView {
     );
     this.show = () => this.#sums();
     store.addEventListener("frame", this.show);
+    // A picture without reports of its nodes has nothing else to be coloured by.
+    if (store.world.kind !== "simulated" && !store.sums.used) this.map.colour("requested");
     this.#sums();
     this.go(route);
   }

@@ -1,12 +1,10 @@
 // Gangs, and quotas with what they lend: pods that go together, and amounts that go round.
 import { h, fill } from "./dom.js";
 import { get } from "./api.js";
-import { store } from "./store.js";
 import { bar, nodeLink, podLink } from "./panel.js";
-import { ramp, sort } from "./colours.js";
-import { cores, number, size } from "./words.js";
-
-const shown = (resource, value) => (resource === "cpu" ? cores(value) : resource === "memory" ? size(value) : number(value));
+import { sort } from "./colours.js";
+import { line } from "./source.js";
+import { amount as shown, number } from "./words.js";
 
 export class GroupsView {
   constructor(route) {
@@ -149,6 +147,6 @@ function quota(told) {
         ),
       ),
     ]),
-    Object.keys(told.rules).length > 0 && [h("h3", {}, "By these lines"), h("ul", { class: "rules" }, Object.entries(told.rules).map(([field, at]) => h("li", {}, h("code", {}, field), h("span", { class: "small muted" }, at))))],
+    Object.keys(told.rules).length > 0 && [h("h3", {}, "By these lines"), h("ul", { class: "rules" }, Object.entries(told.rules).map(([field, at]) => h("li", {}, h("code", {}, field), line(at))))],
   ];
 }

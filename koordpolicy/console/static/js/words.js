@@ -21,8 +21,8 @@ export function size(bytes) {
   return `${Math.round(value * 10) / 10} ${units[at]}`;
 }
 
-export const amount = (resource, value) =>
-  /(^|[-/])cpu$/.test(resource) ? cores(resource === "cpu" ? value : value) : /memory$/.test(resource) ? size(value) : number(value);
+/** An amount of a resource: CPU is counted in millicores, memory in bytes. */
+export const amount = (resource, value) => (/(^|[-/])cpu$/.test(resource) ? cores(value) : /memory$/.test(resource) ? size(value) : number(value));
 
 const two = (value) => String(value).padStart(2, "0");
 
@@ -34,7 +34,7 @@ export function moment(seconds, clock) {
     const text = `${two(Math.floor(passed / 3600) % 24)}:${two(Math.floor(passed / 60) % 60)}`;
     return clock.span > 86400 ? `day ${day + 1}, ${text}` : text;
   }
-  return new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  return new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 }
 
 /** `file:line:column` in parts; the file shortened to what tells it from others. */
