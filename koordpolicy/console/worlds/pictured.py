@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +27,17 @@ from koordpolicy.model.unreadable import Unreadable, readable
 LOG: Final = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a snapshot shows: nodes, pods, the names of classes and bands that its frame has codes of."""
+
+    snapshot: Snapshot
+    nodes: tuple[NodeShown, ...]
+    spans: tuple[PodSpan, ...]
+    names: tuple[tuple[str, ...], tuple[str, ...]]
+    frame: Frame
+
+
 class PicturedWorld:
     """One frame of a snapshot."""
 
@@ -40,7 +52,7 @@ class PicturedWorld:
         self._names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._snapshot = snapshot
         self.trouble = ""
-        self.show(snapshot)
+        self.show(self.read(snapshot))
 
     def nodes(self) -> tuple[NodeShown, ...]:
         """See `World`."""
@@ -77,24 +89,38 @@ class PicturedWorld:
 
     # --- from a snapshot to a frame ---------------------------------------------------------------
 
-    def show(self, snapshot: Snapshot) -> None:
-        """Add the frame of a snapshot."""
-        self._snapshot = snapshot
+    def show(self, seen: Seen) -> None:
+        """Add what was read of a snapshot."""
+        if self._nodes and [one.name for one in seen.nodes] != [one.name for one in self._nodes]:
+            self.frames.begin()
+        self._snapshot, self._nodes, self._spans, self._names = (
+            seen.snapshot,
+            seen.nodes,
+            seen.spans,
+            seen.names,
+        )
+        self.frames.add(seen.frame)
+
+    def read(self, snapshot: Snapshot) -> Seen:
+        """What a snapshot shows; nothing is changed by it, so that it may be read in a thread."""
         nodes = [one for one in (readable(read_node, obj) for obj in snapshot.nodes) if isinstance(one, Node)]
         shown = tuple(
             NodeShown(one.name, one.capacity.get(CPU, 0), one.capacity.get(MEMORY, 0), dict(one.labels))
             for one in nodes
         )
-        if self._nodes and [one.name for one in shown] != [one.name for one in self._nodes]:
-            self.frames.begin()
-        self._nodes = shown
         metrics = {
             one.name: one
             for one in (readable(read_node_metric, obj) for obj in snapshot.of(NODE_METRICS))
             if not isinstance(one, Unreadable)
         }
-        self._spans = tuple(self._read_pods(snapshot, metrics))
-        self.frames.add(self._frame(nodes, metrics))
+        spans = tuple(self._read_pods(snapshot, metrics))
+        there = frozenset(node.name for node in nodes)
+        on = [span for span in spans if span.node in there]
+        # Codes of earlier frames keep their meaning.
+        classes = tuple(dict.fromkeys((*self._names[0], *(span.qos for span in on))))
+        bands = tuple(dict.fromkeys((*self._names[1], *(span.band for span in on))))
+        frame = self._frame(snapshot.taken, nodes, metrics, on, (classes, bands), len(spans))
+        return Seen(snapshot, shown, spans, (classes, bands), frame)
 
     def _read_pods(self, snapshot: Snapshot, metrics: Mapping[str, NodeMetric]) -> list[PodSpan]:
         used = {
@@ -130,14 +156,19 @@ class PicturedWorld:
         bands = (band_resources(self.graph, band).get(CPU) for band in self.graph.classes.bands)
         return tuple(dict.fromkeys((CPU, *(one for one in bands if one))))
 
-    def _frame(self, nodes: list[Node], metrics: Mapping[str, NodeMetric]) -> Frame:
+    def _frame(
+        self,
+        taken: int,
+        nodes: list[Node],
+        metrics: Mapping[str, NodeMetric],
+        on: list[PodSpan],
+        names: tuple[tuple[str, ...], tuple[str, ...]],
+        pods: int,
+    ) -> Frame:
         count = len(nodes)
         place = {node.name: at for at, node in enumerate(nodes)}
-        on = [span for span in self._spans if span.node in place]
         at = [place[span.node] for span in on]
-        classes = tuple(dict.fromkeys(span.qos for span in on))
-        bands = tuple(dict.fromkeys(span.band for span in on))
-        self._names = (classes, bands)
+        classes, bands = names
 
         def every(amount: Callable[[Node, NodeMetric | None], int]) -> np.ndarray[Any, np.dtype[np.int64]]:
             return np.array([amount(node, metrics.get(node.name)) for node in nodes], np.int64)
@@ -178,7 +209,7 @@ class PicturedWorld:
             return round(100 * float(part.sum()) / whole, 2)
 
         return Frame(
-            self._snapshot.taken,
+            taken,
             rows,
             {
                 "used": percent(used),
@@ -188,7 +219,7 @@ class PicturedWorld:
                 "requested": percent(requested),
                 "memory": round(100 * float(held.sum()) / max(int(memory.sum()), 1), 2),
                 "running": len(on),
-                "pending": sum(not span.node for span in self._spans),
+                "pending": pods - len(on),
             },
         )
 
@@ -215,7 +246,8 @@ class LiveWorld(PicturedWorld):
         while True:
             await asyncio.sleep(self._interval)
             try:
-                self.show(await self._take())
+                snapshot = await self._take()
+                self.show(await asyncio.to_thread(self.read, snapshot))
                 self.trouble = ""
             except (KubeError, SnapshotError) as error:
                 self.trouble = f"the cluster cannot be read: {worded(error)}"

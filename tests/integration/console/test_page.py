@@ -179,14 +179,30 @@ def test_axe_finds_nothing(demo: str, drive: Callable[[Steps], None], *, dark: b
             await opened(page, demo, view)
             await page.ask(f"document.documentElement.dataset.theme = {'dark' if dark else 'light'!r}")
             await page.until(ready)
-            await page.tell("Runtime.evaluate", expression=AXE)
-            found = await page.ask(
-                "axe.run(document, {resultTypes: ['violations']}).then(({violations}) => JSON.stringify(violations.map("
-                "(one) => [one.id, one.nodes.slice(0, 3).map((node) => node.html + node.failureSummary)])))"
-            )
-            assert json.loads(found) == [], view
+            assert await axe(page) == [], view
+        await page.press("/")
+        await page.until("document.querySelector('.hits li')")
+        assert await axe(page) == [], "search"
+        await page.press("Escape")
+        await page.size(420, 800, dark=dark)
+        await opened(page, demo, "cluster")
+        await page.until("document.querySelector('.map canvas')?.width > 300")
+        assert await axe(page) == [], "narrow"
+        assert await page.ask("document.documentElement.scrollWidth") == 420
 
     drive(steps)
+
+
+async def axe(page: Page) -> list[Any]:
+    """What axe-core finds wrong."""
+    await page.tell("Runtime.evaluate", expression=AXE)
+    found: list[Any] = json.loads(
+        await page.ask(
+            "axe.run(document, {resultTypes: ['violations']}).then(({violations}) => JSON.stringify(violations.map("
+            "(one) => [one.id, one.nodes.slice(0, 3).map((node) => node.html + node.failureSummary)])))"
+        )
+    )
+    return found
 
 
 def test_hostile_names_are_only_text(tmp_path: Path, drive: Callable[[Steps], None]) -> None:

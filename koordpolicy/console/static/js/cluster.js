@@ -17,7 +17,7 @@ export class ClusterView {
       "div",
       { class: "cluster" },
       h("h1", { class: "visually-hidden" }, "Cluster"),
-      this.sums,
+      h("div", { class: "sums-scroll", tabindex: "0", role: "region", "aria-label": "The whole cluster" }, this.sums),
       h("div", { class: "stage" }, this.map.element, this.panel),
       this.timeline.element,
     );
