@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 Real = NDArray[np.float64]
 
-POINTS: Final = 8192
+POINTS: Final = 4096
 _ROOT: Final = 1.3247179572447460
 """The plastic number, the real root of x³ = x + 1."""
 _TURNS: Final = 30

@@ -3,6 +3,7 @@
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from koordpolicy.cli.at_flag import moment_of
 from koordpolicy.cli.bundle import graph_of
 from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.counted import counted
-from koordpolicy.cli.simulation import whatif
+from koordpolicy.cli.simulation import beside, whatif
 from koordpolicy.cli.simulation.html import page
 from koordpolicy.cli.simulation.text import render
 from koordpolicy.cli.simulation.words import Page, length
@@ -58,8 +59,12 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         agents=arguments.agents,
         contention=_contention(arguments.contention),
     )
+    if arguments.against and arguments.beside_services:
+        raise CannotRunError("--against and --beside-services exclude each other: each is a comparison")
     if arguments.against:
         return _compare(arguments, graph, settings, terminal)
+    if arguments.beside_services:
+        return _beside_services(arguments, graph, settings, terminal)
     if arguments.output == "markdown":
         raise CannotRunError("`-o markdown` tells differences: say what to compare with, by `--against`")
     workload = workload_of(arguments, arguments.seed)
@@ -67,7 +72,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     told = simulated(graph, workload, settings, arguments.seed, terminal)
     told["policies"]["paths"] = arguments.policies or ["the built-in pack", f"examples/{EXAMPLE}"]
     if arguments.report is not None:
-        _write_page(Path(arguments.report), told)
+        _write(Path(arguments.report), page(told))
     if arguments.output == "json":
         terminal.print(json_text(told, indent=2))
     else:
@@ -96,9 +101,9 @@ def _contention(file: str | None) -> Contention | None:
         raise CannotRunError(str(error)) from None
 
 
-def _write_page(file: Path, told: dict[str, Any]) -> None:
+def _write(file: Path, text: str) -> None:
     try:
-        file.write_text(page(told), encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise CannotRunError(f"{file}: {error.strerror}") from None
 
@@ -136,6 +141,39 @@ def _compare(
     return OK
 
 
+def _beside_services(
+    arguments: argparse.Namespace, graph: RuleGraph, settings: SimulationSettings, terminal: Terminal
+) -> int:
+    """Simulate a workload and its services alone, and tell what everything else changes."""
+    if arguments.explain or arguments.output == "markdown":
+        raise CannotRunError(
+            "--beside-services excludes --explain and `-o markdown`, which tell of other things"
+        )
+    whole = workload_of(arguments, arguments.seed)
+    services = replace(
+        whole,
+        title="services alone",
+        arrivals=tuple(one for one in whole.arrivals if one.duration is None),
+        span=whole.horizon(),
+    )
+    if not services.arrivals:
+        raise CannotRunError("no pod of the workload runs on to its end, so that there are no services")
+    alone, together = (
+        simulated(graph, workload, settings, arguments.seed, terminal, what)
+        for workload, what in ((services, "services alone"), (whole, "with everything"))
+    )
+    stopped = any(one["interruptedAtSeconds"] is not None for one in (alone, together))
+    if stopped:
+        raise KeyboardInterrupt  # half a comparison is none
+    if arguments.report is not None:
+        _write(Path(arguments.report), beside.picture(alone, together))
+    if arguments.output == "json":
+        terminal.print(json_text({"alone": alone, "together": together}, indent=2))
+    else:
+        terminal.print(beside.render(alone, together, Page(terminal.width, terminal.colour())))
+    return OK
+
+
 def workload_of(arguments: argparse.Namespace, seed: int) -> Workload:
     """The workload that is asked for, of a seed where it is drawn. Raises `CannotRunError`."""
     files = (arguments.nodes, arguments.pods)
@@ -144,7 +182,10 @@ def workload_of(arguments: argparse.Namespace, seed: int) -> Workload:
             raise CannotRunError("--generate and files of nodes and pods exclude each other")
         nodes, pods = arguments.generate
         chance = np.random.default_rng(seed)
-        return published_workload(nodes, PODS_A_NODE * nodes if pods is None else pods, chance)
+        whole = PODS_A_NODE * nodes if pods is None else pods
+        return published_workload(nodes, whole, chance, batch=arguments.batch)
+    if arguments.batch:
+        raise CannotRunError("--batch is for a workload that is made: add `--generate N`")
     if not all(files):
         raise CannotRunError("say what to simulate: `--nodes FILE --pods FILE`, or `--generate N`")
     try:

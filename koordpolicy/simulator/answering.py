@@ -17,8 +17,10 @@ from koordpolicy.simulator.contention import Contention
 from koordpolicy.simulator.fleet import Fleet
 
 _STEPS: Final = 50
-"""Loads and shares of a node that are told apart."""
-_RARE: Final = 200
+"""Loads that are told apart."""
+_SHARES: Final = 20
+"""Shares of a node that others use, told apart."""
+_RARE: Final = 100
 """Chances to meet other work that are told apart."""
 _MOST_WORKERS: Final = 1024
 _FAIR_SHARES: Final = 1024
@@ -68,7 +70,7 @@ class Answering:
                 np.minimum(np.rint(_STEPS * wished / (1000 * workers)), _STEPS),
                 np.rint(_RARE * taken * best_effort),
                 np.rint(_RARE * taken * others),
-                np.rint(_STEPS * (best_effort + others)),
+                np.rint(_SHARES * (best_effort + others)),
             ],
             axis=1,
         ).astype(np.int64)
@@ -89,7 +91,7 @@ class Answering:
                 Rival(LEAST_SHARES / _FAIR_SHARES, given.quantum, given.missed, best_effort / _RARE),
                 Rival(1.0, given.quantum, 0.0, others / _RARE),
             )
-            beside = Company(slowdown=1 + given.slowdown * company / _STEPS, rivals=rivals)
+            beside = Company(slowdown=1 + given.slowdown * company / _SHARES, rivals=rivals)
             found = self._asked(workers, load / _STEPS, beside)
             self._found[workers, load, best_effort, others, company] = found
         return found

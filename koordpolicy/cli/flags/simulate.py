@@ -9,6 +9,7 @@ MOST_GENERATED = 1_000_000
 """Nodes, and pods, that are made at most."""
 
 MOST_SEEDS = 1_000
+MOST_BATCH_PERCENT = 100
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +28,18 @@ def _add(parser: argparse.ArgumentParser) -> None:
         metavar="N[:M]",
         type=generated,
         help="instead of files: N nodes and M pods (10 a node) of a day, drawn by the seed from published statistics",
+    )
+    parser.add_argument(
+        "--batch",
+        metavar="SHARE",
+        type=_share,
+        default=0.0,
+        help="with --generate: batch jobs beside them, which request so much of all CPUs in the mean, as `40%%` (default: 0%%)",
+    )
+    parser.add_argument(
+        "--beside-services",
+        action="store_true",
+        help="simulate the services alone, too, and tell what everything beside them changes; --report FILE.svg draws it",
     )
     parser.add_argument(
         "-p",
@@ -114,6 +127,18 @@ def generated(text: str) -> tuple[int, int | None]:
     if not all(one is None or 0 < one <= MOST_GENERATED for one in found):
         raise argparse.ArgumentTypeError(f"`{text}`: numbers lie between 1 and {MOST_GENERATED:,}")
     return found
+
+
+def _share(text: str) -> float:
+    number, percent, rest = text.partition("%")
+    if (
+        not percent
+        or rest
+        or not number.replace(".", "", 1).isdecimal()
+        or float(number) > MOST_BATCH_PERCENT
+    ):
+        raise argparse.ArgumentTypeError(f"`{text}` is not a percentage from 0% to {MOST_BATCH_PERCENT}%")
+    return float(number) / 100
 
 
 def _seeds(text: str) -> int:

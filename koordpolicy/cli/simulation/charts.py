@@ -45,6 +45,41 @@ def chart(title: str, unit: str, times: Sequence[str], lines: Sequence[Line]) ->
     )
 
 
+_COLOURS: Final = {
+    "blue": "#2563c9",
+    "green": "#18864b",
+    "amber": "#b45f06",
+    "red": "#c02b2b",
+    "grey": "#7a8494",
+}
+_LOOK: Final = (
+    "text{font:12px system-ui,sans-serif;fill:#5b6575}.title{font-weight:600;fill:#1c2330}.grid{stroke:#d9dee6;fill:none}"
+    ".line{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round}.area{fill:currentColor;opacity:.15}"
+    + "".join(f".{name}{{color:{colour}}}" for name, colour in _COLOURS.items())
+)
+_ABOVE: Final = 44
+"""What title and legend take of a drawing."""
+_KEY: Final = 150
+
+
+def drawing(title: str, unit: str, times: Sequence[str], lines: Sequence[Line]) -> str:
+    """The same as a file of its own: on white, with title and legend, without what stands under a pointer."""
+    most = max((value for line in lines for value in line.values if math.isfinite(value)), default=0.0)
+    top = _top(most)
+    inner = "".join((*_grid(top, unit), *_clock(times), *_drawn(lines, top)))
+    keys = "".join(
+        f'<g class="{line.style}"><path class="line" d="M{_LEFT + at * _KEY} 33h14"/>'
+        f'<text x="{_LEFT + 20 + at * _KEY}" y="37">{escape(line.name)}</text></g>'
+        for at, line in enumerate(lines)
+    )
+    height = HEIGHT + _ABOVE
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
+        f'<style>{_LOOK}</style><rect width="{WIDTH}" height="{height}" fill="#fff"/>'
+        f'<text class="title" x="{_LEFT}" y="18">{escape(title)}</text>{keys}<g transform="translate(0 {_ABOVE})">{inner}</g></svg>\n'
+    )
+
+
 def shown(value: float, unit: str) -> str:
     """A number of an axis or a tip."""
     if not math.isfinite(value):

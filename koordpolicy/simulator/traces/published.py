@@ -5,10 +5,14 @@ Nodes have 96 CPUs, as the machines of Alibaba's trace of 2018; nothing absolute
 peak, which is how online services are described before others join them. Jobs come evenly over the day; how
 long they run follows the pods of Alibaba's openb trace of 2023 (`LIFETIMES`), between whose quantiles
 logarithms are interpolated.
+
+Beside them there may be batch work that fills what services leave: jobs as long as the training jobs of Microsoft's Philly trace
+(M. Jeon et al., ATC 2019; `BATCH_LIFETIMES`), as steadily in the first minute as in the last.
 """
 
 import math
 from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from koordpolicy.model.protocol import CPU, MEMORY, PODS
@@ -49,24 +53,41 @@ LIFETIMES: Final = (
 """Seconds that a pod lives, by the share of pods that live no longer; beyond the last one nobody does."""
 
 
-def published_workload(nodes: int, pods: int, chance: Chance, span: int = DAY) -> Workload:
-    """So many nodes and pods over `span` nanoseconds; equal chance gives equal workloads."""
+BATCH_LIFETIMES: Final = (
+    (0.0, 10.0),
+    (0.50, 1186.0),
+    (0.90, 12_960.0),
+    (0.99, 288_000.0),
+)
+"""As `LIFETIMES`, of batch work."""
+BATCH_CPUS: Final = (8, 12, 16, 20)
+MOST_BATCH: Final = 1.0
+
+
+def published_workload(
+    nodes: int, pods: int, chance: Chance, span: int = DAY, batch: float = 0.0
+) -> Workload:
+    """So many nodes and pods over `span` nanoseconds; equal chance gives equal workloads.
+
+    `batch` is the share of all CPUs that batch work requests beside them, in the mean, from 0 to `MOST_BATCH`.
+    """
     services = round(pods * SERVICE_SHARE)
     arrivals = [_service(number, chance) for number in range(services)]
     arrivals += [_job(number, span, chance) for number in range(pods - services)]
+    arrivals += _batch(batch * nodes * NODE_CPUS * span, span, chance)
     arrivals.sort(key=lambda one: one.time)
     title = f"{nodes:,} nodes and {pods:,} pods as in published traces"
     return Workload(tuple(_node(number) for number in range(nodes)), tuple(arrivals), title, span=span)
 
 
-def lifetime(share: float) -> float:
+def lifetime(share: float, lifetimes: Sequence[tuple[float, float]] = LIFETIMES) -> float:
     """The seconds that this share of pods live at most."""
-    at = bisect_left(LIFETIMES, (share,))
+    at = bisect_left(lifetimes, (share,))
     if at == 0:
-        return LIFETIMES[0][1]
-    if at == len(LIFETIMES):
-        return LIFETIMES[-1][1]
-    (low, short), (high, long) = LIFETIMES[at - 1], LIFETIMES[at]
+        return lifetimes[0][1]
+    if at == len(lifetimes):
+        return lifetimes[-1][1]
+    (low, short), (high, long) = lifetimes[at - 1], lifetimes[at]
     part = (share - low) / (high - low)
     return math.exp(math.log(short) + part * (math.log(long) - math.log(short)))
 
@@ -92,6 +113,25 @@ def _job(number: int, span: int, chance: Chance) -> Arrival:
     pod = _pod(f"job-{number:05}", cpus, JOB_MEMORY_A_CPU * cpus, JOB_LABELS, limited=True)
     begins = int(span * chance.random())
     return Arrival(begins, pod, int(lifetime(chance.random()) * SECOND), Wave(JOB_LOAD, JOB_LOAD))
+
+
+def _batch(work: float, span: int, chance: Chance) -> Iterator[Arrival]:
+    """Batch jobs until they request so many CPU nanoseconds within `span`. Those that began before and
+    run yet are there at its beginning.
+    """
+    longest = int(BATCH_LIFETIMES[-1][1] * SECOND)
+    number = 0
+    while work > 0:
+        cpus = BATCH_CPUS[int(chance.integers(0, len(BATCH_CPUS)))]
+        begins = int((span + longest) * chance.random()) - longest
+        runs = int(lifetime(chance.random(), BATCH_LIFETIMES) * SECOND)
+        if begins + runs <= 0:
+            continue
+        left = begins + runs if begins < 0 else runs
+        work -= cpus * min(left, span - max(begins, 0))
+        pod = _pod(f"batch-{number:06}", cpus, JOB_MEMORY_A_CPU * cpus, JOB_LABELS, limited=True)
+        yield Arrival(max(begins, 0), pod, left, Wave(JOB_LOAD, JOB_LOAD))
+        number += 1
 
 
 def _between(bounds: tuple[float, float], chance: Chance) -> float:

@@ -1,0 +1,81 @@
+"""A day with services alone against the same day with batch work beside them: a table, a drawing, data."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from koordpolicy.cli.main import main
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.simulator.clock import SECOND
+from koordpolicy.simulator.traces.published import DAY, NODE_CPUS, published_workload
+
+DAY_OF_TWO = ("simulate", "--generate", "2:20", "--batch", "40%", "--until", "3h", "--interval", "10m")
+
+
+def call(*arguments: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    return main(arguments, Terminal(out, err)), out.getvalue(), err.getvalue()
+
+
+def test_batch_work_requests_the_share_that_is_asked_for_in_the_first_hour_as_in_the_last() -> None:
+    workload = published_workload(50, 0, np.random.default_rng(3), batch=0.4)
+
+    def requested(begin: int, end: int) -> float:
+        inside = 0
+        for one in workload.arrivals:
+            assert one.duration is not None
+            cpus = int(one.pod["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+            inside += cpus * max(min(one.time + one.duration, end) - max(one.time, begin), 0)
+        return inside / (50 * NODE_CPUS * (end - begin))
+
+    assert requested(0, DAY) == pytest.approx(0.4, rel=0.02)
+    assert requested(0, 3600 * SECOND) == pytest.approx(0.4, rel=0.15)
+    assert requested(DAY - 3600 * SECOND, DAY) == pytest.approx(0.4, rel=0.15)
+
+
+def test_both_days_stand_side_by_side_and_are_drawn(tmp_path: Path) -> None:
+    drawn = tmp_path / "day.svg"
+    code, text, _ = call(*DAY_OF_TWO, "--beside-services", "--report", str(drawn), "-o", "json")
+    assert code == 0
+    told: dict[str, Any] = json.loads(text)
+    alone, together = told["alone"], told["together"]
+    assert together["utilisation"]["cpuUsed"]["mean"] > 1.5 * alone["utilisation"]["cpuUsed"]["mean"]
+    assert alone["batch"]["coreHours"] == 0 < together["batch"]["coreHours"]
+    assert together["services"]["minutes"] == pytest.approx(alone["services"]["minutes"], rel=0.1)
+    assert alone["services"]["tailSeconds"] < together["services"]["tailSeconds"]
+    picture = ET.parse(drawn).getroot()
+    assert picture.tag.endswith("svg")
+    assert {"services alone", "by batch work"} <= {one.text for one in picture.iter() if one.text}
+
+
+def test_the_table_is_no_wider_than_80_columns() -> None:
+    code, text, _ = call("simulate", "--generate", "1:10", "--until", "20m", "--beside-services")
+    assert code == 0
+    assert max(map(len, text.splitlines())) <= 80
+    assert "service time slower than it may be" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--beside-services", "-o", "markdown"), "excludes --explain"),
+        (("--beside-services", "--against", "."), "exclude each other"),
+        (("--contention", "nowhere.yaml"), "nowhere.yaml: "),
+    ],
+)
+def test_what_does_not_go_together_is_told(arguments: tuple[str, ...], told: str) -> None:
+    code, _, error = call("simulate", "--generate", "1", *arguments)
+    assert code == 2
+    assert told in error
+
+
+@pytest.mark.parametrize("said", ["40", "101%", "-1%", "x%", "4%0"])
+def test_only_a_percentage_is_one(said: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        call("simulate", "--generate", "1", "--batch", said)
+    assert ended.value.code == 2
