@@ -15,6 +15,7 @@ from koordpolicy.cli.terminal import Terminal
 from koordpolicy.cluster.event_handlers import replay
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.relocation import Relocations
+from koordpolicy.descheduler.by_peers import PEER_PLUGINS
 from koordpolicy.descheduler.evictor import within_budgets
 from koordpolicy.descheduler.migration.rules import MigrationRules
 from koordpolicy.descheduler.moves import Move
@@ -80,7 +81,7 @@ def answers_on(
             yield ProfileAnswer(name, None, [Stays("policy", f"the profile cannot be asked: {error}")])
             continue
         if found is None:
-            why = "its node is not ready, or the pod has ended"
+            why = "its node is not ready"
             yield ProfileAnswer(name, None, [Stays("node", why)])
             continue
         report = finished(
@@ -96,13 +97,17 @@ def answers_on(
         )
         move = next((one for one in report.moves if one.pod.key == key), None)
         reasons = [] if move is not None else [*_reasons(rules, report, objects, *found, now)]
-        reasons += [] if move is None or not rules.migrate else [*_no_migration(graph, found[1], now)]
+        reasons += (
+            []
+            if move is None or not rules.migrate or move.pod.terminal
+            else [*_no_migration(graph, found[1], now)]
+        )
         yield ProfileAnswer(name, None if reasons else move, reasons)
 
 
 def _seen(snapshot: ClusterSnapshot, key: PodKey) -> tuple[SeenNode, SeenPod] | None:
     return next(
-        ((node, pod) for node in snapshot.nodes for pod in node.pods if pod.pod.key == key),
+        ((node, pod) for node in snapshot.nodes for pod in (*node.pods, *node.ended) if pod.pod.key == key),
         None,
     )
 
@@ -133,8 +138,14 @@ def _reasons(
             yield Stays(of, "the strategy is switched off")
         elif not strategy.looks_at(node.facts, now):
             yield Stays(of, "the strategy does not look at its node")
+        elif strategy.ended != pod.pod.terminal:
+            yield Stays(of, f"the strategy looks at pods that {'have ended' if strategy.ended else 'run'}")
         elif not strategy.candidate(pod.facts, node.facts, now):
             yield Stays(of, "the strategy does not mean it")
+        elif strategy.plugin in PEER_PLUGINS:
+            yield Stays(
+                of, "beside the others it need not go, or enough go, or no other node has room for it"
+            )
         elif strategy.load is None and not strategy.releases(node.facts, now):
             yield Stays(of, "its node releases nobody")
         else:

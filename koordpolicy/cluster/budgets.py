@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from koordpolicy.algorithms.eviction import violating
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.disruption import Budget
-from koordpolicy.model.pod import PodKey
+from koordpolicy.model.pod import Pod, PodKey
 
 _REMEMBERED = 200_000
 """Pods whose budgets are kept at once."""
@@ -18,7 +18,7 @@ class Budgets:
 
     def __init__(self) -> None:
         self._by_namespace: dict[str, dict[str, Budget]] = {}
-        self._over: dict[PodKey, tuple[PodView, int, tuple[str, ...]]] = {}
+        self._over: dict[PodKey, tuple[Pod, int, tuple[str, ...]]] = {}
         self._version = 0
 
     def set(self, budget: Budget) -> None:
@@ -54,7 +54,7 @@ class Budgets:
         if not here or not view.pod.labels:
             return ()
         known = self._over.get(view.pod.key)
-        if known is not None and known[0] is view and known[1] == self._version:
+        if known is not None and known[0] is view.pod and known[1] == self._version:
             return known[2]
         found = tuple(
             name
@@ -63,5 +63,5 @@ class Budgets:
         )
         if len(self._over) > _REMEMBERED:
             self._over.clear()
-        self._over[view.pod.key] = view, self._version, found
+        self._over[view.pod.key] = view.pod, self._version, found
         return found

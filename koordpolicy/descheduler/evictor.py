@@ -39,7 +39,9 @@ Told = Callable[[Move, EvictionResult, str], None]
 
 
 def within_budgets(objects: ClusterObjects, going: Sequence[Pod], pod: SeenPod) -> Stays | None:
-    """Why a pod may not go beside others for the sake of a disruption budget."""
+    """Why a pod may not go beside others for the sake of a disruption budget; none covers what has ended."""
+    if pod.pod.terminal:
+        return None
     return _budget(objects, [PodView(one, {}) for one in going if one.namespace == pod.pod.namespace], pod)
 
 

@@ -80,3 +80,18 @@ def test_nobody_goes_by_the_pack_alone(site: Path, capsys: pytest.CaptureFixture
     out = _explained(site, "first", capsys)
     assert "default/first would stay on full" in out
     assert "strategies[LowNodeLoad]: the strategy is switched off" in out
+
+
+def test_a_pod_that_failed_is_asked_about_by_who_looks_at_such(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = site / "cluster.json"
+    cluster = json.loads(path.read_text())
+    (failed,) = [one for one in cluster["items"] if one["metadata"]["name"] == "first"]
+    failed["status"] = {"phase": "Failed", "reason": "Evicted"}
+    path.write_text(json.dumps(cluster))
+    own = [{"name": "LowNodeLoad", "enabled": True}, {"name": "RemoveFailedPods", "enabled": True}]
+    (site / "own" / "on.yaml").write_text(json.dumps({**ON, "spec": {"strategies": own}}))
+    out = _explained(site, "first", capsys, "-p", str(site / "own"))
+    assert "default/first would leave full" in out
+    assert "it failed" in out

@@ -21,7 +21,7 @@ from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
 COMBINATIONS = {
     Combine.OVERRIDE: "the first rule that applies decides",
     Combine.LAYER: "the first rule that applies decides, field by field",
-    Combine.ALL: "every rule must agree",
+    Combine.ALL: "the first rule that applies decides",
     Combine.WEIGHTED: "a weighted sum",
     Combine.ORDER: "sort keys, the first deciding first",
     Combine.TIGHTEST: "the most restrictive value holds",

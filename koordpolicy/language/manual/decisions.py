@@ -8,7 +8,7 @@ from koordpolicy.language.manual.markdown import code, table
 _COMBINATIONS = {
     Combine.OVERRIDE: "the rule of highest precedence wins, then that of the higher layer, then the narrowest match",
     Combine.LAYER: "field by field, from broad to narrow",
-    Combine.ALL: "every rule must agree",
+    Combine.ALL: "as `override`; the entries of a list, or the documents of a kind, must all agree",
     Combine.WEIGHTED: "weighted sum",
     Combine.ORDER: "a list of sort keys, the first deciding first",
     Combine.TIGHTEST: "the most restrictive value",
