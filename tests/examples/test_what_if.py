@@ -15,7 +15,10 @@ from tests.conftest import REPOSITORY
 
 EXAMPLES = REPOSITORY / "examples"
 EXAMPLE = EXAMPLES / "12-what-if"
-DAY = "--generate 3:24 --until 20m --interval 10m --seeds 2"
+DAYS = {
+    "github": "--generate 3:24 --until 20m --interval 10m --seeds 2",
+    "gitlab": "--generate 1:4 --until 10m --interval 10m --seeds 1",  # the other run shows what is sure
+}
 POSTING = ("gh", "curl")
 """Programs that speak with GitHub and GitLab, which tests cannot reach: what they are given is written down instead."""
 
@@ -71,7 +74,7 @@ def test_the_comment_is_written_and_posted(
         steps[0] == 'python -P -m pip install --quiet "$KOORDPOLICY_PACKAGE"'
     )  # what is here is asked instead
     said = {
-        "WHAT_IF_DAY": DAY,
+        "WHAT_IF_DAY": DAYS[where],
         "TARGET": "main",
         "NUMBER": "7",
         "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
@@ -95,7 +98,8 @@ def test_the_comment_is_written_and_posted(
     assert done.returncode == 0, done.stderr
     comment = (checkout / "what-if.md").read_text(encoding="utf-8")
     assert "from <code>../before/policies</code> to <code>policies</code>" in comment
-    assert "| batch-cpu offered (cores) |" in comment.partition("<details>")[0]
+    sure = comment.partition("<details>")[0] if where == "github" else comment
+    assert "| batch-cpu offered (cores) |" in sure
     posted = (tmp_path / "posted").read_text(encoding="utf-8")
     assert "what-if.md" in posted
     assert "/merge_requests/7/notes" in posted if where == "gitlab" else "--body-file" in posted
