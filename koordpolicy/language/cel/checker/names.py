@@ -288,8 +288,11 @@ def _unknown_field(context: Context, group: FactGroup, node: ast.SelectExpr) -> 
     children = context.environment.fact_children(group.record, group.path)
     close = nearest(field, children)
     elsewhere = () if close else _deeper(context, group, field)
-    if close:
-        help: str | None = f"did you mean `{owner}.{close}`?"
+    if field == "age" and "createdAt" in children:
+        help: str | None = f"write `now - {owner}.createdAt`, a duration"
+        close, elsewhere = None, ()
+    elif close:
+        help = f"did you mean `{owner}.{close}`?"
     elif elsewhere:
         help = f"did you mean {several(tuple(f'{owner}.{path}' for path in elsewhere), most=4)}?"
     else:
