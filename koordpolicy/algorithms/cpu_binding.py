@@ -35,6 +35,8 @@ class PodNeeds(NamedTuple):
     exclusive: CPUExclusive = CPUExclusive.NONE
     numa: NUMAPolicy = NUMAPolicy.NONE
     apart: Exclusive = Exclusive.UNSET
+    guarded: bool = True
+    """Whether a node whose CPUs are not known refuses it, if it `binds`; otherwise it gets none of its own there."""
 
     @property
     def cpus(self) -> int:
@@ -66,9 +68,13 @@ class Terms(NamedTuple):
     numa: NUMAPolicy
 
 
-def terms_of(needs: PodNeeds, rules: NodeRules) -> Terms:
-    """The terms of a pod on a node. Whether they can be met is another question: see `conflict`."""
-    bound = needs.milli > 0 and (needs.binds or rules.bind is not BindPolicy.NONE)
+def terms_of(needs: PodNeeds, rules: NodeRules, per_core: int = 1) -> Terms:
+    """The terms of a pod on a node with so many CPUs a core, 0 where that is not known. Whether they can be met is another question: see
+    `conflict`.
+    """
+    bound = needs.milli > 0 and (
+        (needs.binds and (per_core > 0 or needs.guarded)) or rules.bind is not BindPolicy.NONE
+    )
     numa = needs.numa or rules.numa
     if needs.required:
         return Terms(bound, needs.bind, True, numa)
@@ -81,7 +87,7 @@ def conflict(needs: PodNeeds, rules: NodeRules, per_core: int, terms: Terms | No
     """Why a pod can never be on a node, as far as what both say goes; `per_core` are CPUs a core, 0 where that is not known, `terms`
     the pod's where somebody has them.
     """
-    terms = terms or terms_of(needs, rules)
+    terms = terms or terms_of(needs, rules, per_core)
     if needs.numa and rules.numa and needs.numa is not rules.numa:
         return POLICY_DIFFERS
     if not terms.bound:

@@ -117,7 +117,7 @@ def place(
     room: NodeRoom, needs: PodNeeds, scored: ZoneRules, providers: Iterable[HintProvider] = ()
 ) -> Placed:
     """The same, and in which zones. Raises NoRoom with the reason."""
-    terms = terms_of(needs, room.rules)
+    terms = terms_of(needs, room.rules, room.layout.per_core)
     reason = conflict(needs, room.rules, room.layout.per_core, terms)
     if reason is not None:
         raise NoRoom(reason)

@@ -255,6 +255,9 @@ class RoomColumns:
             masks[_NOT_WHOLE] = np.ones(self._rows, np.bool_)
         if bind == _FULL:
             masks[_NOT_MULTIPLE] = needs.cpus % np.maximum(self._per_core, 1) != 0
+        if self._untold > self._rows - self.used and not needs.guarded:
+            told = masks.pop(_NO_TOPOLOGY) ^ True
+            masks = {place: mask & told for place, mask in masks.items()}
         if not [1 for mask in masks.values() if mask[: self.used].any()]:
             return _all_take_it(self._rows)
         refused, left = np.zeros((len(REASONS), self._rows), np.bool_), np.ones(self._rows, np.bool_)
@@ -267,7 +270,8 @@ class RoomColumns:
         """On what terms a pod would be on each node."""
         rows, forced = self._rows, self._bind > 0
         own, wanted = _POLICIES.index(needs.numa), _wanted(needs)
-        bound = np.full(rows, needs.binds) | forced if needs.milli > 0 else np.zeros(rows, np.bool_)
+        binds = np.full(rows, needs.binds) if needs.guarded else needs.binds & (self._per_core > 0)
+        bound = binds | forced if needs.milli > 0 else np.zeros(rows, np.bool_)
         bind = np.full(rows, wanted) if needs.required else np.where(forced, self._bind, wanted)
         required = forced | needs.required
         numa = np.full(rows, own) if own else self._numa

@@ -66,7 +66,7 @@ class CPUAccounts:
         self.version = 0
         self.facts_of: Callable[[str], Record] = lambda node: {}
         self.known = False
-        """Whether an object tells of the CPUs of any node; without one they are left to kubelets."""
+        """Whether an object tells of the CPUs of any node."""
         self._nodes: dict[str, _Node] = {}
         self._claims = ClaimLedger[CPUClaim](self._undo, self._hold, self._release, less)
         self._rows: dict[str, int] = {}

@@ -15,20 +15,23 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.cpu_topology import NO_SPEC, RESERVED_BY, NodeCPUs, ResourceSpec, read_resource_spec
 from koordpolicy.model.facts import Record
+from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import CPU, NUMA_TOPOLOGY_SPEC, RESOURCE_SPEC
-from koordpolicy.model.reading import Amounts
+from koordpolicy.model.reading import Amounts, ObjectError
 
 KIND: Final = "CPUTopology"
 NONE: Final = "None"
 
-_OF_PODS: Final = ("owns", "binding", "required", "exclusive", "alignment", "apart")
+_OWNS: Final = "owns"
+_GUARDED: Final = "knownNodesOnly"
+_OF_PODS: Final = (_OWNS, _GUARDED, "binding", "required", "exclusive", "alignment", "apart")
 _OF_NODES: Final = ("binding", "alignment", "strategy", "split", "reserved", "amplification")
 
 
 class CPUPolicy:
     """The CPUTopology documents of one revision."""
 
-    __slots__ = ("_latest", "_nodes", "_pods", "scoring")
+    __slots__ = ("_latest", "_nodes", "_owns", "_pods", "guards", "scoring")
 
     def __init__(self, graph: RuleGraph) -> None:
         pods = {field: prepared(graph, f"{KIND}.pods.{field}") for field in _OF_PODS}
@@ -45,6 +48,9 @@ class CPUPolicy:
             frozenset().union(*(one.facts for one in pods.values())),
         )
         self._nodes: Final = values(nodes)
+        self._owns: Final = MemoizedDecision(pods[_OWNS].value, pods[_OWNS].facts)
+        self.guards: Final = pods[_GUARDED].program is not None or pods[_GUARDED].constant is not False
+        """Whether any pod may be kept from nodes of whose CPUs nobody tells."""
         self._latest: tuple[PodView, PodNeeds] | None = None
         about = graph.about(KIND, "")
         self.scoring: Final = ZoneRules(
@@ -52,15 +58,19 @@ class CPUPolicy:
             {name: weight for name, weight in (about.value("scoring.weights") or {}).items() if weight > 0},
         )
 
+    def owns(self, pod: Pod, facts: Record) -> bool:
+        """Whether a pod gets CPUs of its own, if it asks for any; also where that cannot be said: whoever decides will say what is wrong."""
+        try:
+            return self._owns.value({"pod": facts, "resourceSpec": _said_by(pod)}) is True
+        except (ObjectError, CelError):
+            return True
+
     def needs(self, view: PodView, request: Amounts) -> PodNeeds:
         """What a pod wants. Raises ObjectError for annotations that cannot be read, CelError."""
         latest = self._latest
         if latest is not None and latest[0] is view:
             return latest[1]
-        annotations = view.pod.annotations
-        spec = read_resource_spec(annotations) if annotations else NO_SPEC
-        facts = _SAYS_NOTHING if spec is NO_SPEC else spec_facts(spec)
-        owns, *how = self._pods.value({"pod": view.facts, "resourceSpec": facts})
+        owns, *how = self._pods.value({"pod": view.facts, "resourceSpec": _said_by(view.pod)})
         milli = request.get(CPU, 0)
         found = PodNeeds(milli, positive(request), owns and milli > 0, *how)
         self._latest = view, found
@@ -95,10 +105,18 @@ def _wanted(said: Mapping[str, Any]) -> "_Wanted":
         CPUExclusive.NONE if exclusive in (None, NONE) else CPUExclusive(exclusive),
         NUMAPolicy.NONE if alignment in (None, NONE) else NUMAPolicy(alignment),
         Exclusive.REQUIRED if said["apart"] is True else Exclusive.UNSET,
+        said[_GUARDED] is not False,
     )
 
 
-_Wanted = tuple[bool, BindPolicy, bool, CPUExclusive, NUMAPolicy, Exclusive]
+_Wanted = tuple[bool, BindPolicy, bool, CPUExclusive, NUMAPolicy, Exclusive, bool]
+
+
+def _said_by(pod: Pod) -> Record:
+    """What a pod says of CPUs and zones, as facts. Raises ObjectError."""
+    annotations = pod.annotations
+    spec = read_resource_spec(annotations) if annotations else NO_SPEC
+    return _SAYS_NOTHING if spec is NO_SPEC else spec_facts(spec)
 
 
 def says_how(view: PodView) -> bool:

@@ -91,6 +91,8 @@ class PodView:
     pod: Pod
     facts: Record
     estimate: Amounts | None = None
+    owns_cpus: bool = False
+    """Whether policy gives it CPUs of its own, and may keep it from nodes of whose CPUs nobody tells."""
 
     @_Once
     def placement(self) -> Placement:
@@ -263,14 +265,18 @@ Estimator = Callable[[Record], Amounts | None]
 """What policy estimates a pod with these facts to use."""
 
 
-def view_of(pod: Pod, catalogue: Catalogue, estimator: Estimator) -> PodView:
-    """A pod with its facts, class and band as the catalogue says."""
+Owner = Callable[[Pod, Record], bool]
+"""Whether policy gives a pod with these facts CPUs of its own."""
+
+
+def view_of(pod: Pod, catalogue: Catalogue, estimator: Estimator, owns: Owner | None = None) -> PodView:
+    """A pod with its facts, class and band as the catalogue says. Nobody `owns` CPUs where that is of no consequence."""
     facts = pod_record(pod, catalogue, TIMES)
     facts.update(estimation_facts(pod, TIMES))
     estimate = estimator(facts)
     if estimate is not None:
         facts.update(estimate_facts(estimate))
-    return PodView(pod, facts, estimate)
+    return PodView(pod, facts, estimate, owns is not None and owns(pod, facts))
 
 
 def scheduler_of(pod: Pod) -> str:

@@ -116,6 +116,10 @@ class ClusterState(ZonesAndDevices):
             | (PLANS if self.network.planned else 0)
         )
 
+    def present_for(self, view: PodView) -> int:
+        """The same for one pod: who gets CPUs of its own may have to stay away from nodes of whose CPUs nobody tells."""
+        return self.present | CPUS if view.owns_cpus else self.present
+
     def set_namespace(self, facts: Record) -> bool:
         """A namespace has these facts now; whether its labels are others."""
         name = str(facts["name"])

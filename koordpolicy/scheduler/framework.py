@@ -84,7 +84,10 @@ class Framework:
 
     def view(self, pod: Pod) -> PodView:
         """A pod as decisions look at it."""
-        return view_of(pod, self._catalogue, self.load.estimate)
+        cpus = self.cache.state.cpus.policy
+        return view_of(
+            pod, self._catalogue, self.load.estimate, cpus.owns if cpus is not None and cpus.guards else None
+        )
 
     def cycle(self, pod: Pod | PodView) -> Cycle:
         """A pod with all the facts that the profile may ask for now, its estimate among them.

@@ -121,7 +121,7 @@ class _Asked:
         """Those that may reserve for a pod or permit it: of ordinary ones few, which are found once for all that may be there."""
         if not view.ordinary:
             return self.parts
-        present = cluster.present
+        present = cluster.present_for(view)
         found = self._of_ordinary.get(present)
         if found is None:
             found = self._of_ordinary[present] = tuple(

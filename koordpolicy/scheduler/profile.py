@@ -91,7 +91,7 @@ class Profile:
         """Those of `beyond` that may have something to say of a pod: of ordinary ones few, which are found once for all that may be there."""
         if not view.ordinary:
             return self.beyond
-        present = state.present
+        present = state.present_for(view)
         found = self._of_ordinary.get(present)
         if found is None:
             found = self._of_ordinary[present] = tuple(

@@ -198,8 +198,8 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         "CPUTopology",
         _SCHEDULED,
         (
-            "pods pods.owns pods.binding pods.required pods.exclusive pods.alignment pods.apart nodes nodes.binding "
-            "nodes.alignment nodes.strategy nodes.split nodes.reserved nodes.amplification scoring scoring.strategy scoring.weights"
+            "pods pods.owns pods.knownNodesOnly pods.binding pods.required pods.exclusive pods.alignment pods.apart nodes "
+            "nodes.binding nodes.alignment nodes.strategy nodes.split nodes.reserved nodes.amplification scoring scoring.strategy scoring.weights"
         ),
     ),
     ("ReservationPolicy", _COMPILED, _RULES),

@@ -24,6 +24,16 @@ class PodCPUs(PolicyModel):
         Value,
         Slot(BOOL, "Whether a pod gets CPUs of its own by its own request.", roots=_POD, default=False),
     ] = None
+    known_nodes_only: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether such a pod goes only to nodes of whose CPUs an object tells. Otherwise others take it, too, and leave its CPUs "
+            "to their kubelets.",
+            roots=_POD,
+            default=True,
+        ),
+    ] = None
     binding: Annotated[
         Value,
         Slot(

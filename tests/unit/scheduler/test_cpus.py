@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from koordpolicy.algorithms.cpu_binding import NO_TOPOLOGY, NO_ZONES
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.graph import RuleGraph
@@ -223,17 +224,43 @@ def test_a_node_that_changes_its_rules_is_asked_by_the_new_ones() -> None:
     assert world.cpus("b") == "0"
 
 
-def test_where_no_object_tells_of_cpus_nobody_is_asked() -> None:
+def test_a_pod_with_cpus_of_its_own_stays_away_from_nodes_of_whose_cpus_nobody_tells() -> None:
     world = World(GRAPH)
-    world.build({"nodes": {"n0": {}}})
-    assert world.place("a", own(2)).placed
+    world.build({"nodes": {"n0": {}, "n1": {}}})
+    assert world.place("plain", own(2, "")).placed
+    refused = world.place("a", own(2))
+    assert [(one.reason, one.nodes, one.resolvable) for one in refused.refusals] == [(NO_TOPOLOGY, 2, False)]
     state = world.scheduler.cache.state
-    view = world.scheduler.framework.view(pod("b", own(2)))
+    view = world.scheduler.framework.view(pod("plain", own(2, "")))
     assert cpus_wanted(view, state, lambda: Parameters({})) is None
+    said = topology_object("n1")
+    world.scheduler.set_state(lambda state: state.set_zones("n1", read_zones(said), said), Event.CPUS_CHANGED)
+    world.pass_time(60)
+    decision = world.scheduler.schedule_one()
+    assert decision is not None
+    assert decision.node == "n1"
     world = Machines()
     world.build({"nodes": {"bare": {"allocatable": {"cpu": "64", "memory": "64Gi"}}}})
     assert world.place("a", own(2)).node == "n0"
     assert world.place("plain", own(20, "")).node == "bare"
+
+
+def test_policy_may_leave_its_cpus_to_the_kubelet_there() -> None:
+    lenient = graph(
+        document("CPUTopology", "own", {"parameters": {"knownNodesOnly": {"value": False}}}), TIES
+    )
+    world = World(lenient)
+    world.build({"nodes": {"n0": {}}})
+    assert world.place("a", own(2)).placed
+    assert not world.scheduler.cache.state.cpus.dealt
+    world = Machines(graph=lenient)
+    world.build({"nodes": {"bare": {"allocatable": {"cpu": "64", "memory": "64Gi"}}}})
+    placed = {name: world.place(name, own(10)).node for name in "abcdefg"}
+    assert sorted(placed.values()) == ["bare"] * 6 + ["n0"]
+    assert {name for name in placed if world.cpus(name)} == {
+        name for name, node in placed.items() if node == "n0"
+    }
+    assert NO_ZONES in reasons(world.place("strict", own(2, numa=SINGLE)))
 
 
 def test_a_plain_pod_is_asked_nothing() -> None:

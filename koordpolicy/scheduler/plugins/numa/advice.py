@@ -47,7 +47,8 @@ def zones_advice(pod: PodView, _parameters: Parameters, refused: RefusedNodes) -
 def lacking(cpus: CPUAccounts, node: str, needs: PodNeeds) -> tuple[int, str] | None:
     """The most that a zone of a node has, or the node, and what it lacks in words; None where nothing more can be said."""
     account = cpus.account(node)
-    room, terms = account.room, terms_of(needs, account.rules)
+    room = account.room
+    terms = terms_of(needs, room.rules, room.layout.per_core)
     if conflict(needs, room.rules, room.layout.per_core) is not None:
         return None
     single = terms.numa is NUMAPolicy.SINGLE_NUMA_NODE

@@ -31,8 +31,7 @@ def concerned(host: Host, pod: PodView) -> bool:
     annotations = pod.pod.annotations
     if annotations and RESOURCE_STATUS in annotations:
         return True
-    cpus = host.cluster.cpus
-    return cpus.known and needs_of(pod, cpus) is not None
+    return needs_of(pod, host.cluster.cpus) is not None
 
 
 def take(host: Host, pod: PodView, nodes: NodeView, _parameters: Parameters) -> CPUClaim | Refusal | None:
@@ -50,7 +49,7 @@ def take(host: Host, pod: PodView, nodes: NodeView, _parameters: Parameters) -> 
         else:
             uid, restricted = lender.uid, lender.allocate_policy == ALLOCATE_RESTRICTED
             room = cpus.room_of(node, uid, only=restricted)
-        terms = terms_of(needs, room.rules)
+        terms = terms_of(needs, room.rules, room.layout.per_core)
         if not (terms.bound or terms.numa):
             return None
         devices = hints_of_devices(nodes.state.cards, pod) if terms.numa else None

@@ -38,9 +38,15 @@ _LASTING: Final = frozenset(REASONS[:6])
 
 def needs_of(pod: PodView, cpus: CPUAccounts) -> PodNeeds | None:
     """What a pod wants of CPUs and zones; None where that concerns no node. Raises ObjectError, CelError."""
-    if not cpus.known or cpus.policy is None:
-        return None  # asked several times of every pod
-    needs = cpus.policy.needs(pod, request_of(pod))
+    policy = cpus.policy
+    if policy is None:
+        return None
+    if not cpus.known:  # asked several times of every pod
+        if not pod.owns_cpus:
+            return None
+        needs = policy.needs(pod, request_of(pod))
+        return needs if needs.binds and needs.guarded else None
+    needs = policy.needs(pod, request_of(pod))
     if needs.binds or needs.numa or cpus.any_rules:
         return needs
     return None
@@ -49,8 +55,6 @@ def needs_of(pod: PodView, cpus: CPUAccounts) -> PodNeeds | None:
 def cpus_wanted(pod: PodView, state: ClusterState, said: Said) -> Hashable | None:
     """What stays equal as long as the answers about CPUs and zones do; None for a pod that they do not concern."""
     cpus = state.cpus
-    if not cpus.known:
-        return None
     try:
         needs = needs_of(pod, cpus)
     except ObjectError as error:
@@ -107,7 +111,7 @@ def _given_elsewhere(needs: PodNeeds, chosen: Allocation, nodes: NodeView) -> Ve
     found: dict[str, Mask] = {}
     for at in range(nodes.count):
         room = cpus.account(nodes.text(int(names[at]))).room
-        terms = terms_of(needs, room.rules)
+        terms = terms_of(needs, room.rules, room.layout.per_core)
         if not (terms.bound or terms.numa):
             continue
         try:
