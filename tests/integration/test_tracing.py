@@ -69,10 +69,8 @@ def listens(port: int) -> bool:
 def node(own_apiserver: Callable[..., ApiServer], tmp_path: Path) -> Iterator[Node]:
     node = Node(own_apiserver(), tmp_path)
     node.prepare()
-    _, found = node.access.request("GET", f"/api/v1/nodes/{NODE}")
     node.access.request("DELETE", f"/apis/slo.koordinator.sh/v1alpha1/nodemetrics/{NODE}")
-    found["spec"]["taints"] = []  # an API server gives new nodes one, which a controller would take away
-    assert node.access.request("PUT", f"/api/v1/nodes/{NODE}", found)[0] == 200
+    node.without_taints()
     try:
         yield node
     finally:

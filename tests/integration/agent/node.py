@@ -57,12 +57,18 @@ class Node:
         metric = {"apiVersion": api, "kind": "NodeMetric", "metadata": {"name": NODE}, "spec": spec}
         self.post(f"/apis/{api}/nodemetrics", metric)
 
+    def without_taints(self) -> None:
+        """An API server gives new nodes one, which a controller would take away."""
+        _, found = self.access.request("GET", f"/api/v1/nodes/{NODE}")
+        found["spec"]["taints"] = []
+        assert self.access.request("PUT", f"/api/v1/nodes/{NODE}", found)[0] == 200
+
     def post(self, path: str, body: Any) -> Any:
         status, answer = self.access.request("POST", path, body)
         assert status == 201, answer
         return answer
 
-    def pod(self, name: str, qos: str = "BE") -> str:
+    def pod(self, name: str, qos: str = "BE", **spec: str) -> str:
         """A pod on batch resources, or a service, running as a kubelet tells of it; its group below the hierarchies."""
         amounts = {"kubernetes.io/batch-cpu": "500", "kubernetes.io/batch-memory": "64Mi"}
         if qos != "BE":
@@ -75,6 +81,7 @@ class Node:
             },
             "spec": {
                 "nodeName": NODE,
+                **spec,
                 "containers": [
                     {"name": "main", "image": "x", "resources": {"requests": amounts, "limits": amounts}}
                 ],

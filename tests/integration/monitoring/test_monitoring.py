@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -19,8 +21,9 @@ import pytest
 from koordpolicy.runtime.metrics.metric import MetricKind
 from koordpolicy.runtime.metrics.table import METRICS
 from tests.conftest import REPOSITORY
-from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import apply, install, manifests
+from tests.integration.agent.node import NODE, Node, has_writable_groups
+from tests.parts.apiserver import Access, ApiServer
+from tests.parts.deployed import apply, manifests
 from tests.parts.fixtures import need
 from tests.parts.processes import Running, free_port
 
@@ -36,7 +39,7 @@ OF_PROCESSES = {"process_cpu_seconds_total", "process_resident_memory_bytes"}
 
 LIVE = pytest.mark.skipif(
     os.environ.get("KOORDPOLICY_MONITORING") != "full",
-    reason="a minute of an API server, three processes and Prometheus: KOORDPOLICY_MONITORING=full",
+    reason="two minutes of an API server, three processes and Prometheus: KOORDPOLICY_MONITORING=full",
 )
 PATIENCE = 120.0
 
@@ -143,58 +146,113 @@ def until(question: Callable[[], object], told: Callable[[], str]) -> None:
         time.sleep(0.5)
 
 
-QUIET = {
-    # Panels about what does not happen in a cluster that is well, or has none of that.
-    "policies: Refused revisions",
-    "policies: Decisions that fail",
-    "policies: Rollout",
-    "policies: Compared in the rollout, and of these different",
-    "policies: Trouble with the source",
-    "scheduler: Rounds until gangs were placed, 90 %",
-    "manager: Requests that broke an admission rule",
-    # The agent of the test looks at this machine as a dry run: it writes nothing to the kernel, and reports nothing.
-    "agents: What nodes offer a second time",
-    "agents: Reports of nodes",
-    "agents: Evictions",
-    "agents: Writes to the kernel",
-    "agents: Reclaimable of what is predicted",
-    "agents: CPU that suppression leaves to best-effort work",
+PER_PANEL = {
+    # What has to happen for these panels to have anything to show; see `happenings`.
+    "policies: Refused revisions": "a commit that does not compile",
+    "policies: Trouble with the source": "a directory that is gone",
 }
-POLICY = "apiVersion: koordpolicy.io/v1alpha1\nkind: Overcommit\nmetadata: {{name: share}}\nspec: {{resource: batch, {field}}}\n"
+BUNDLE = """apiVersion: koordpolicy.io/v1alpha1
+kind: PolicyBundle
+metadata: {name: watched}
+spec: {extends: [koordinator]}
+---
+apiVersion: koordpolicy.io/v1alpha1
+kind: Rollout
+metadata: {name: watched}
+spec:
+  kinds: [Overcommit]
+  steps: [{name: beside, shadow: {sample: 100%}, hold: 1h}]
+---
+apiVersion: koordpolicy.io/v1alpha1
+kind: CPUSuppress
+metadata: {name: default}
+spec: {enabled: true}
+---
+apiVersion: koordpolicy.io/v1alpha1
+kind: MetricCollection
+metadata: {name: watched}
+spec: {every: 5s}
+---
+apiVersion: koordpolicy.io/v1alpha1
+kind: Prediction
+metadata: {name: soon}
+spec: {coldStart: 1s, interval: 1s, method: Pods}
+---
+apiVersion: koordpolicy.io/v1alpha1
+kind: MemoryEviction
+metadata: {name: default}
+spec: {enabled: true, threshold: 1%, bestEffort: {enabled: true}}
+---
+# The machine is as busy as whatever else it does makes it.
+apiVersion: koordpolicy.io/v1alpha1
+kind: SchedulingProfile
+metadata: {name: koord-scheduler}
+spec:
+  schedulerName: koord-scheduler
+  parameters: {usageThresholds: {value: {cpu: 0%, memory: 0%}}}
+---
+apiVersion: koordpolicy.io/v1alpha1
+kind: AdmissionRule
+metadata: {name: owner}
+spec: {enforcement: audit, require: {cel: "'owner' in pod.annotations"}, message: say who is called at night}
+---
+apiVersion: koordpolicy.io/v1alpha1
+kind: AdmissionRule
+metadata: {name: failing}
+spec: {enforcement: audit, require: {cel: "pod.annotations['owner'] == 'me'"}, message: nobody says so}
+"""
+SHARE = "apiVersion: koordpolicy.io/v1alpha1\nkind: Overcommit\nmetadata: {{name: share}}\nspec: {{resource: batch, {field}}}\n"
+GANG = {
+    "apiVersion": "scheduling.sigs.k8s.io/v1alpha1",
+    "kind": "PodGroup",
+    "metadata": {"name": "gang"},
+    "spec": {"minMember": 2},
+}
+
+
+@pytest.fixture
+def node(own_apiserver: Callable[..., ApiServer], tmp_path: Path) -> Iterator[Node]:
+    node = Node(own_apiserver(), tmp_path)
+    node.prepare()
+    node.without_taints()
+    try:
+        yield node
+    finally:
+        node.clean()
 
 
 @LIVE
-def test_prometheus_scrapes_real_processes_and_fires(
-    own_apiserver: Callable[..., ApiServer], pytestconfig: pytest.Config, tmp_path: Path
+@pytest.mark.skipif(
+    not has_writable_groups(), reason="this machine's control groups (version 1) cannot be written"
+)
+def test_prometheus_scrapes_real_processes_every_panel_has_data_and_alerts_fire(
+    node: Node, pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:
     (program,) = need(pytestconfig, "prometheus")
-    access = own_apiserver().access
-    install(access)
+    access = node.access
     apply(access, manifests(REPOSITORY / "deploy" / "manager"))
-    access.request("POST", "/api/v1/namespaces", {"metadata": {"name": "koordinator-system"}})
-    amounts = {"cpu": "8", "memory": "32Gi", "pods": "110"}
-    status = {
-        "capacity": amounts,
-        "allocatable": amounts,
-        "conditions": [{"type": "Ready", "status": "True"}],
-    }
-    assert (
-        access.request("POST", "/api/v1/nodes", {"metadata": {"name": "node-1"}, "status": status})[0] == 201
-    )
+    node.post("/api/v1/namespaces", {"metadata": {"name": "koordinator-system"}})
     policies = tmp_path / "policies"
     policies.mkdir()
-    (policies / "share.yaml").write_text(POLICY.format(field="parameters: {cpuReclaim: 50%}"))
-    ports = {name: free_port() for name in ("manager", "scheduler", "agent", "webhook", "prometheus")}
+    (policies / "koordpolicy.yaml").write_text(BUNDLE)
+    (policies / "share.yaml").write_text(SHARE.format(field="parameters: {cpuReclaim: 50%}"))
+    ports = {
+        name: free_port() for name in ("manager", "scheduler", "agent", "front", "webhook", "prometheus")
+    }
+    place = tmp_path / "front" / "webhook.sock"
+    place.parent.mkdir()
     flags = {
-        "manager": [f"--policies={policies}", f"--webhook=127.0.0.1:{ports['webhook']}", f"--webhook-url=https://127.0.0.1:{ports['webhook']}"],
-        "scheduler": [f"--policies={policies}"],
-        "agent": [f"--policies={policies}", "--node=node-1", "--dry-run", "--pods-from=apiserver"],
+        "manager": [f"--webhook=unix:{place}", f"--webhook-url=https://localhost:{ports['webhook']}"],
+        "scheduler": [],
+        "agent": [f"--node={NODE}", f"--kubelet-cgroup-root={node.parent}", "--pods-from=apiserver", f"--state-dir={tmp_path / 'state'}"],
     }  # fmt: skip
     rules = json.loads(json.dumps(RULES))
     for rule in rules["groups"][0]["rules"]:
         rule.pop("for", None)
     (tmp_path / "rules.yaml").write_bytes(msgspec.yaml.encode(rules))
-    scrapes = [{"targets": [f"127.0.0.1:{ports[name]}"], "labels": {"component": name}} for name in flags]
+    scrapes = [
+        {"targets": [f"127.0.0.1:{ports[name]}"], "labels": {"component": name}} for name in (*flags, "front")
+    ]
     settings = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(tmp_path / "rules.yaml")],
@@ -204,16 +262,16 @@ def test_prometheus_scrapes_real_processes_and_fires(
     with ExitStack() as running:
         for name, words in flags.items():
             command = [
-                sys.executable,
-                "-m",
-                "koordpolicy.cli",
-                name,
-                f"--http=127.0.0.1:{ports[name]}",
-                *words,
-            ]
-            command.append(f"--kubeconfig={access.kubeconfig(f'koordpolicy-{name}')}")
+                sys.executable, "-m", "koordpolicy.cli", name, f"--http=127.0.0.1:{ports[name]}", f"--policies={policies}",
+                f"--kubeconfig={access.kubeconfig(f'koordpolicy-{name}')}", f"--instance={name}", *words,
+            ]  # fmt: skip
             environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
             running.enter_context(Running(command, tmp_path / f"{name}.log", environment=environment))
+        front = [
+            sys.executable, "-m", "koordpolicy.cli", "front", f"--listen=127.0.0.1:{ports['webhook']}", f"--server={place}",
+            f"--http=127.0.0.1:{ports['front']}",
+        ]  # fmt: skip
+        running.enter_context(Running(front, tmp_path / "front.log", environment=environment))
         started = Running(
             [
                 program, f"--config.file={tmp_path / 'prometheus.yaml'}", f"--storage.tsdb.path={tmp_path / 'data'}",
@@ -228,27 +286,49 @@ def test_prometheus_scrapes_real_processes_and_fires(
             lambda: len(prometheus.query("koordpolicy_active_revision_info")) == 3,
             lambda: str(prometheus.query("up")),
         )
-        pod = {"metadata": {"name": "one"}, "spec": {"schedulerName": "koord-scheduler", "containers": [{"name": "one", "image": "none"}]}}  # fmt: skip
-        until(
-            lambda: access.request("POST", "/api/v1/namespaces/default/pods", pod)[0] == 201, lambda: "no pod"
-        )
+        until(lambda: _made(access, "one"), lambda: "no pod")
+        node.post("/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/podgroups", GANG)
+        for name in ("first", "second"):
+            assert _made(access, name, {"pod-group.scheduling.sigs.k8s.io": "gang"})
+        with socket.create_connection(("127.0.0.1", ports["webhook"])) as careless:
+            careless.sendall(b"this is no TLS" * 10)
+        node.pod("service", "LS", priorityClassName="koord-prod")
+        node.pod(
+            "batch", priorityClassName="koord-batch"
+        )  # the agent evicts it: more memory is in use than the policy has it
+        (policies / "share.yaml").write_text(SHARE.format(field="parameters: {cpuReclaim: 55%}"))
+        found: set[str] = set()
 
         def without_data() -> dict[str, str]:
-            return {
-                place: asked
-                for place, asked in queries()
-                if place not in QUIET and not prometheus.query(asked)
-            }
+            """The panels that have had no data yet. What evicted and finished pods leave is seen once."""
+            found.update(
+                place for place, asked in queries() if place not in found and prometheus.query(asked)
+            )
+            return {place: asked for place, asked in queries() if place not in {*found, *PER_PANEL}}
 
-        until(lambda: not without_data(), lambda: str(without_data()))
-        for place, asked in queries():
-            if place in QUIET:
-                prometheus.query(asked)  # raises where it makes no sense
-
+        until(lambda: not without_data(), lambda: f"{without_data()} {_waiting(access)}")
         assert "KoordpolicyRevisionRejected" not in prometheus.firing()
-        (policies / "share.yaml").write_text(POLICY.format(field="parameters: {noSuchParameter: 1%}"))
+        (policies / "share.yaml").write_text(SHARE.format(field="parameters: {noSuchParameter: 1%}"))
         until(lambda: "KoordpolicyRevisionRejected" in prometheus.firing(), lambda: str(prometheus.firing()))
-        (policies / "share.yaml").write_text(POLICY.format(field="parameters: {cpuReclaim: 40%}"))
+        without_data()
+        assert "policies: Refused revisions" in found
+        (policies / "share.yaml").write_text(SHARE.format(field="parameters: {cpuReclaim: 40%}"))
         until(
             lambda: "KoordpolicyRevisionRejected" not in prometheus.firing(), lambda: str(prometheus.firing())
         )
+        shutil.rmtree(policies)
+        until(
+            lambda: without_data() == {} and "policies: Trouble with the source" in found,
+            lambda: "a directory that is gone is no trouble",
+        )
+
+
+def _waiting(access: Access) -> list[tuple[str, Any]]:
+    """The pods with their conditions."""
+    _, listed = access.request("GET", "/api/v1/namespaces/default/pods")
+    return [(one["metadata"]["name"], one["status"].get("conditions")) for one in listed["items"]]
+
+
+def _made(access: Access, name: str, labels: Mapping[str, str] | None = None) -> bool:
+    pod = {"metadata": {"name": name, "labels": dict(labels or {})}, "spec": {"schedulerName": "koord-scheduler", "containers": [{"name": "one", "image": "none"}]}}  # fmt: skip
+    return access.request("POST", "/api/v1/namespaces/default/pods", pod)[0] == 201
