@@ -259,13 +259,13 @@ def test_prometheus_scrapes_real_processes_every_panel_has_data_and_alerts_fire(
         "scrape_configs": [{"job_name": "koordpolicy", "static_configs": scrapes}],
     }
     (tmp_path / "prometheus.yaml").write_bytes(msgspec.yaml.encode(settings))
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     with ExitStack() as running:
         for name, words in flags.items():
             command = [
                 sys.executable, "-m", "koordpolicy.cli", name, f"--http=127.0.0.1:{ports[name]}", f"--policies={policies}",
                 f"--kubeconfig={access.kubeconfig(f'koordpolicy-{name}')}", f"--instance={name}", *words,
             ]  # fmt: skip
-            environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
             running.enter_context(Running(command, tmp_path / f"{name}.log", environment=environment))
         front = [
             sys.executable, "-m", "koordpolicy.cli", "front", f"--listen=127.0.0.1:{ports['webhook']}", f"--server={place}",
