@@ -11,7 +11,7 @@ from koordpolicy.graph.proof.pools import Pools
 from koordpolicy.graph.proof.reads import Reads, differing, reads_of
 from koordpolicy.graph.proof.search import Search
 from koordpolicy.graph.proof.smaller import smaller
-from koordpolicy.graph.proof.validity import is_valid
+from koordpolicy.graph.proof.validity import Seen, is_valid
 from koordpolicy.graph.proof.verdict import Counterexample, GaveUp, ProofBudget, Proved, Records, Verdict
 from koordpolicy.language.cel.constants import text_of
 
@@ -76,9 +76,15 @@ def ordinary(goal: Goal, reads: Reads, named: Named, moment: int | None = None) 
 def simplified(goal: Goal, found: Records, search: Search) -> Records:
     """The input as ordinary as can be: like the everyday one that needs the fewest changes."""
     best = found
+    seen: Seen = {}
+    valid = search.situations[0].records
 
     def keeps(records: Records) -> bool:
-        return goal.met(records) and is_valid(records, search.situations[0].records)
+        nonlocal valid
+        if not goal.met(records) or not is_valid(records, valid, seen):
+            return False
+        valid = records  # the next one shares most with it
+        return True
 
     for situation in search.situations[:2]:
         made = smaller(found, situation.records, keeps)

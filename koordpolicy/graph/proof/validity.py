@@ -26,14 +26,24 @@ _CLASSES: Final[Mapping[str, type]] = {
 _NOTHING: Final = object()
 
 
-def is_valid(records: Records, known: Records) -> bool:
-    """Whether readers of objects could give these records; `known` are valid ones, most of them the same."""
+Seen = dict[tuple[str, str, int], Any]
+"""Records, lists and maps that were found valid, by root, path and identity; they are kept here, so that no other takes theirs."""
+
+
+def is_valid(records: Records, known: Records, seen: Seen | None = None) -> bool:
+    """Whether readers of objects could give these records; `known` are valid ones, most of them the same.
+
+    Who asks of many records that share most of their values passes one `seen` each time: what is the same object as in
+    one asked of before is not looked at again. Nothing of them may be changed meanwhile.
+    """
     for name, declared in ROOTS.items():
         held = records.get(name)
         if declared.type.record is None:
-            if not _fits(name, "", declared.type, held):
+            if not _fits(name, "", declared.type, held, seen):
                 return False
-        elif not (declared.may_be_missing and not held) and not _is_record(name, held, known.get(name) or {}):
+        elif not (declared.may_be_missing and not held) and not _is_record(
+            name, held, known.get(name) or {}, seen
+        ):
             return False
     return True
 
@@ -47,23 +57,41 @@ def _facts(record: str) -> tuple[Mapping[str, Fact], frozenset[str]]:
     )
 
 
-def _is_record(root: str, record: Any, known: Mapping[str, Any]) -> bool:
+def _is_record(root: str, record: Any, known: Mapping[str, Any], seen: Seen | None = None) -> bool:
     if not isinstance(record, Mapping):
         return False
+    if seen is not None and (root, "", id(record)) in seen:
+        return True
     facts, always = _facts(record_of(root))
-    return always <= record.keys() and all(
-        path in facts and _fits(root, path, facts[path].type, value)
+    valid = always <= record.keys() and all(
+        path in facts and _fits(root, path, facts[path].type, value, seen)
         for path, value in record.items()
         if value is not known.get(path, _NOTHING)
     )
+    if valid and seen is not None:
+        seen[root, "", id(record)] = record
+    return valid
 
 
-def _fits(root: str, path: str, kind: Type, value: Any) -> bool:
+def _fits(root: str, path: str, kind: Type, value: Any, seen: Seen | None = None) -> bool:
     """Whether a value can be that of a fact, of its elements where `kind` is theirs."""
+    if seen is None or not isinstance(value, list | dict):
+        return _fits_anew(root, path, kind, value, seen)
+    if (root, path, id(value)) in seen:
+        return True
+    if not _fits_anew(root, path, kind, value, seen):
+        return False
+    seen[root, path, id(value)] = value
+    return True
+
+
+def _fits_anew(root: str, path: str, kind: Type, value: Any, seen: Seen | None) -> bool:
     if kind.name == "list":
         inner = kind.params[0]
         return isinstance(value, list) and all(
-            _is_record(inner.record, item, {}) if inner.record is not None else _fits(root, path, inner, item)
+            _is_record(inner.record, item, {}, seen)
+            if inner.record is not None
+            else _fits(root, path, inner, item, seen)
             for item in value
         )
     if kind.name == "map":
