@@ -125,7 +125,7 @@ async def _serve(
         PolicyView(policies.graph, policies.compilation.sources, policies.name),
         Playground(own, policies.graph, pack_remembering()),
         questions_by(policies.name),
-        Guard(endpoint.host),
+        Guard("" if endpoint.host in {"0.0.0.0", "::"} else endpoint.host),  # noqa: S104  # compared, not bound
         revisions,
     )
 

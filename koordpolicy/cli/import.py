@@ -33,6 +33,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     compiler = arguments.compiler or Compiler(find_pack)
     imported = without_refused(imported, lambda documents: compiler.compile(Layer(OWN, files_of(documents))))
     if not imported.documents and not imported.table:
+        if any(str(one.get("apiVersion", "")).startswith("descheduler/") for one in objects):
+            raise CannotRunError(
+                "a DeschedulerPolicy is not imported: its strategies are in the pack under their names, and"
+                " examples/09-rebalance/README.md says which parameters take their arguments"
+            )
         raise CannotRunError(f"there is nothing of Koordinator's configuration in {_place(arguments)}")
     if arguments.output == "json":
         terminal.print(json_text(table_data(imported.table), indent=2))

@@ -61,6 +61,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     )
     if arguments.against and arguments.beside_services:
         raise CannotRunError("--against and --beside-services exclude each other: each is a comparison")
+    if arguments.report is not None:
+        _demand_form(arguments.report, ".svg" if arguments.beside_services else ".html")
     if arguments.against:
         return _compare(arguments, graph, settings, terminal)
     if arguments.beside_services:
@@ -139,6 +141,14 @@ def _compare(
         shown = Page(terminal.width, terminal.colour())
         terminal.print(whatif.render(before, after, names, shown))
     return OK
+
+
+def _demand_form(file: str, ending: str) -> None:
+    """Raises CannotRunError for a name that says another form than what is written."""
+    if Path(file).suffix.lower() != ending and not (ending == ".html" and file.endswith(".htm")):
+        raise CannotRunError(
+            f"--report writes {ending.removeprefix('.').upper()} here: name a file *{ending}, not `{file}`"
+        )
 
 
 def _beside_services(

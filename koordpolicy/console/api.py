@@ -20,6 +20,8 @@ from koordpolicy.runtime.http.routing import JSON, Handler, Request, Response, R
 
 _BYTES: Final = "application/octet-stream"
 _FOUND: Final = 40
+_MOST_WAITING: Final = 4
+"""Questions about edited policies at a time; each may take seconds."""
 """Pods and nodes that a search gives at most."""
 
 _T = TypeVar("_T")
@@ -47,6 +49,9 @@ class ConsoleApi:
         self._guard = guard
         self._revisions = revisions
         self._thinking = asyncio.Lock()
+        self._compiling = asyncio.Lock()
+        """Of its own: what somebody edits may take seconds, and others read on meanwhile."""
+        self._waiting = 0
 
     def routes(self) -> list[Route]:
         """All of them, the page's files included."""
@@ -215,13 +220,25 @@ class ConsoleApi:
 
     async def _check(self, request: Request) -> Mapping[str, Any]:
         edited = _texts(_body(request))
-        return await self._think(lambda: self.playground.check(edited))
+        return await self._compile(lambda: self.playground.check(edited))
 
     async def _try(self, request: Request) -> Mapping[str, Any]:
         body = _body(request)
         edited, kind, name = _texts(body), str(body.get("kind", "")), str(body.get("name", ""))
         picture = await self.world.picture()
+        await self._compile(lambda: self.playground.check(edited))
         return await self._think(lambda: self.playground.decisions(edited, picture, self._ask, kind, name))
+
+    async def _compile(self, question: Callable[[], _T]) -> _T:
+        """An answer about edited policies, in a thread, one at a time. Raises CannotAnswer where many wait for theirs."""
+        if self._waiting >= _MOST_WAITING:
+            raise CannotAnswer("others have their policies compiled: ask again")
+        self._waiting += 1
+        try:
+            async with self._compiling:
+                return await asyncio.to_thread(question)
+        finally:
+            self._waiting -= 1
 
     async def _think(self, question: Callable[[], _T]) -> _T:
         """Answer in a thread, one at a time: graphs and compilers are not for two."""

@@ -5,6 +5,7 @@ Nothing is written anywhere.
 """
 
 from collections.abc import Callable, Mapping
+from threading import Lock
 from typing import Any, Final
 
 from koordpolicy.console.questions import Questions
@@ -15,7 +16,7 @@ from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.runtime.policies.packs import OWN
 
 _MOST_FILES: Final = 200
-_MOST_CHARACTERS: Final = 500_000
+_MOST_CHARACTERS: Final = 200_000
 _MOST_FINDINGS: Final = 100
 _MOST_DECISIONS: Final = 400
 
@@ -27,6 +28,7 @@ class Playground:
         self.files = dict(files)
         self._live = live
         self._compiler = compiler
+        self._lock = Lock()
         self._last: tuple[Mapping[str, str], RuleGraph | None, list[dict[str, Any]]] | None = None
 
     def check(self, edited: Mapping[str, str]) -> dict[str, Any]:
@@ -77,6 +79,10 @@ class Playground:
             raise CannotAnswer(
                 f"at most {_MOST_FILES} files and {_MOST_CHARACTERS:,} characters are tried at a time"
             )
+        with self._lock:  # a compiler is not for two threads
+            return self._once(edited)
+
+    def _once(self, edited: Mapping[str, str]) -> tuple[RuleGraph | None, list[dict[str, Any]]]:
         if self._last is not None and self._last[0] == edited:
             return self._last[1], self._last[2]
         unknown = [file for file in edited if file not in self.files and not file.endswith((".yaml", ".yml"))]

@@ -4,7 +4,7 @@ from typing import Final
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
@@ -21,6 +21,8 @@ from opentelemetry.trace import (
 from koordpolicy.runtime.trace_context import Attributes, TraceContext
 
 _NAME: Final = "koordpolicy"
+_LONGEST: Final = 512
+"""Characters of a text in a span. Names and messages come from whoever may create pods, and thousands of spans wait at a time."""
 _SENDING: Final = 5.0
 """Seconds that a collector has for an answer."""
 
@@ -50,9 +52,10 @@ class Exporting:
             )
             above = set_span_in_context(NonRecordingSpan(known))
         self._ids.trace = context.trace
-        span = self._tracer.start_span(name, above, attributes=dict(attributes), start_time=began)
+        said = {key: _clean(value) if isinstance(value, str) else value for key, value in attributes.items()}
+        span = self._tracer.start_span(name, above, attributes=said, start_time=began)
         if problem:
-            span.set_status(Status(StatusCode.ERROR, problem))
+            span.set_status(Status(StatusCode.ERROR, _clean(problem)))
         span.end(max(began, ended))
         return span.get_span_context().span_id
 
@@ -60,6 +63,11 @@ class Exporting:
         """Send what waits, so long at most."""
         self._provider.force_flush(milliseconds)
         self._provider.shutdown()
+
+
+def _clean(text: str) -> str:
+    """What of a text goes into a span: not more than a few lines, whoever wrote it, and characters that can be sent."""
+    return text[:_LONGEST].encode("utf-8", "replace").decode("utf-8")
 
 
 class _Ids(RandomIdGenerator):
@@ -82,7 +90,13 @@ def start_exporting(endpoint: str, component: str, instance: str, version: str) 
         }
     )
     ids = _Ids()
-    provider = TracerProvider(ALWAYS_ON, resource, shutdown_on_exit=False, id_generator=ids)
+    provider = TracerProvider(
+        ALWAYS_ON,
+        resource,
+        shutdown_on_exit=False,
+        id_generator=ids,
+        span_limits=SpanLimits(max_attribute_length=_LONGEST),
+    )
     exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces", timeout=_SENDING)
     provider.add_span_processor(BatchSpanProcessor(exporter))
     return Exporting(provider, ids)

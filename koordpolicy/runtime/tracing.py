@@ -17,7 +17,7 @@ from typing import Final
 from koordpolicy.model.protocol import TRACEPARENT
 from koordpolicy.runtime.trace_context import SAMPLED, Attributes, TraceContext
 
-_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
+_TRACEPARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 _UID_HEX: Final = 32
 _FAREWELL: Final = 2000
 """Milliseconds in which the last spans are sent when the process stops."""

@@ -79,3 +79,10 @@ def test_only_a_percentage_is_one(said: str) -> None:
     with pytest.raises(SystemExit) as ended:
         call("simulate", "--generate", "1", "--batch", said)
     assert ended.value.code == 2
+
+
+@pytest.mark.parametrize(("flags", "name"), [(("--beside-services",), "day.html"), ((), "day.pdf")])
+def test_a_name_says_what_is_written(flags: tuple[str, ...], name: str, tmp_path: Path) -> None:
+    code, _, err = call(*DAY_OF_TWO, *flags, "--report", str(tmp_path / name))
+    assert code == 2
+    assert f"not `{tmp_path / name}`" in err

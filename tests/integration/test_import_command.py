@@ -187,3 +187,11 @@ def test_files_or_a_cluster(tmp_path: Path, compiler: Compiler) -> None:
         code, _, err = run(compiler, "import", *words)
         assert code == 2
         assert "one of the two" in err
+
+
+def test_a_policy_of_kubernetes_descheduler_is_told_apart(tmp_path: Path, compiler: Compiler) -> None:
+    given = tmp_path / "policy.yaml"
+    given.write_text("apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: []\n")
+    code, _, err = run(compiler, "import", str(given))
+    assert code == 2
+    assert "examples/09-rebalance/README.md" in err

@@ -77,7 +77,7 @@ def simplified(goal: Goal, found: Records, search: Search) -> Records:
     """The input as ordinary as can be: like the everyday one that needs the fewest changes."""
     best = found
     seen: Seen = {}
-    valid = search.situations[0].records
+    valid: Records = search.situations[0].records
 
     def keeps(records: Records) -> bool:
         nonlocal valid

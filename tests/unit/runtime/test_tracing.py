@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
 from koordpolicy.model.protocol import TRACEPARENT
 from koordpolicy.runtime.trace_context import TraceContext
@@ -43,7 +45,8 @@ def test_what_is_not_sampled_there_is_not_sampled_here(every: Tracing, flags: st
 
 
 @pytest.mark.parametrize(
-    "said", ["", "no", GIVEN.upper(), f"{GIVEN}-1", f"00-{'ab' * 16}-{'cd' * 8}", "\u0661" * 55]
+    "said",
+    ["", "no", GIVEN.upper(), f"{GIVEN}-1", f"ff{GIVEN[2:]}", f"00-{'ab' * 16}-{'cd' * 8}", "\u0661" * 55],
 )
 def test_what_makes_no_sense_says_nothing(every: Tracing, said: str) -> None:
     assert every.context(UID, {TRACEPARENT: said}) == every.context(UID, {})
@@ -84,3 +87,25 @@ def test_a_collector_that_is_not_there_costs_nothing_but_its_spans(every: Tracin
     below = every.add("admit", context, 5, 3, {"one": 1}, "a problem")  # a clock that was set back
     assert below.trace == context.trace
     assert below.parent
+
+
+def test_texts_of_others_are_cut_and_can_be_sent() -> None:
+    tracing_ = tracing(1.0)
+    sent: list[ReadableSpan] = []
+    provider = tracing_._exporting._provider  # what a collector would get
+    provider.add_span_processor(SimpleSpanProcessor(Kept(sent)))
+    context = tracing_.context(UID, {})
+    assert context is not None
+    tracing_.add("admit", context, 1, 2, {"name": "x" * 1_000_000, "half": "\ud800"}, "y" * 1_000_000)
+    (span,) = sent
+    assert len(str((span.attributes or {})["name"])) == len(span.status.description or "") == 512
+    assert (span.attributes or {})["half"] == "?"
+
+
+class Kept(SpanExporter):
+    def __init__(self, spans: list[ReadableSpan]) -> None:
+        self._spans = spans
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self._spans += spans
+        return SpanExportResult.SUCCESS
