@@ -146,7 +146,9 @@ def report_text(report: RoundReport) -> Iterator[str]:
     for stays in dict.fromkeys(report.barred.values()):
         pods = [key for key, one in report.barred.items() if one == stays]
         yield f"  no migration of {_pods(len(pods))}: {stays.reason} ({stays.condition}), such as {'/'.join(pods[0])}"
-    yield f"  {_pods(len(report.moves))} to move"
+    left = sum(move.pod.key in report.barred for move in report.moves)
+    stay = f", {left} of which stay: there is no migration of theirs" if left else ""
+    yield f"  {_pods(len(report.moves))} to move{stay}"
 
 
 def _pods(number: int) -> str:

@@ -62,6 +62,7 @@ def test_who_gets_no_migration_is_told_by_both(tmp_path: Path) -> None:
     out = io.StringIO()
     assert main(["descheduler", "--once", "-f", str(picture), "-p", "policies"], Terminal(out, out)) == 0
     assert "no migration of 2 pods: its scheduler `own` places no Reservations" in out.getvalue()
+    assert "2 pods to move, 2 of which stay: there is no migration of theirs" in out.getvalue()
     asked = io.StringIO()
     assert (
         main(["explain", "move", "shop-2", "-f", str(picture), "-p", "policies"], Terminal(asked, asked)) == 0
