@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from koordpolicy.diagnostics import Diagnostics
-from koordpolicy.language.documents import Document, read_documents
+from koordpolicy.language.documents import Document
 from koordpolicy.model.time import NANOSECONDS, parse_duration
+from koordpolicy.simulator.one_document import one_document
 from koordpolicy.simulator.workload import WorkloadError
 
 DEFAULT: Final = Path(__file__).with_name("contention.yaml")
@@ -86,19 +86,7 @@ _READERS: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
 
 def read_contention(file: Path = DEFAULT) -> Contention:
     """The parameters of a document. Raises WorkloadError with file, line and what is wrong."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise WorkloadError(f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise WorkloadError(f"{file}: not UTF-8 at byte {error.start}") from None
-    found = Diagnostics()
-    documents = read_documents(str(file), text, found)
-    for finding in found:
-        raise WorkloadError(f"{finding.span.file}:{finding.span.start.line}: {finding.message}")
-    if len(documents) != 1:
-        raise WorkloadError(f"{file}: expected one document, found {len(documents)}")
-    return _parameters(documents[0])
+    return _parameters(one_document(file))
 
 
 def _parameters(document: Document) -> Contention:

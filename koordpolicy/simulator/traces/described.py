@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from koordpolicy.diagnostics import Diagnostics
-from koordpolicy.language.documents import Document, read_documents
+from koordpolicy.language.documents import Document
 from koordpolicy.model.protocol import CPU, MEMORY, PODS
 from koordpolicy.model.quantity import QuantityError, amount
 from koordpolicy.model.time import parse_duration
 from koordpolicy.simulator.chance import Chance
+from koordpolicy.simulator.one_document import one_document
 from koordpolicy.simulator.workload import SERVICE, Arrival, Json, Wave, Workload, WorkloadError
 
 MAX_OF_A_KIND = 100_000
@@ -43,19 +43,7 @@ _HOUR = 3600 * 1_000_000_000
 
 def read_described(file: Path, chance: Chance) -> Workload:
     """The workload that a file describes. Raises WorkloadError with file, line and what is wrong."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise WorkloadError(f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise WorkloadError(f"{file}: not UTF-8 at byte {error.start}") from None
-    found = Diagnostics()
-    documents = read_documents(str(file), text, found)
-    for finding in found:
-        raise WorkloadError(f"{finding.span.file}:{finding.span.start.line}: {finding.message}")
-    if len(documents) != 1:
-        raise WorkloadError(f"{file}: expected one document, found {len(documents)}")
-    return _Description(documents[0], chance).workload()
+    return _Description(one_document(file), chance).workload()
 
 
 @dataclass(frozen=True, slots=True)
