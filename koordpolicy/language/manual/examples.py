@@ -259,7 +259,7 @@ _SPECS = {
           strategies:
             - name: LowNodeLoad
               enabled: true
-              load: {low: {cpu: 45%, memory: 55%}, high: {cpu: 65%, memory: 80%}}
+              load: {low: {cpu: 45%, memory: 55%}, high: {cpu: 65%, memory: 95%}}
             - name: too-many-restarts
               candidates: {cel: pod.restarts >= 100}
               order: [{cel: -pod.restarts}]
