@@ -45,7 +45,7 @@ from koordpolicy.runtime.process import CannotStart, Process, run_process
 from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.simulation import SimulationSettings
 from koordpolicy.simulator.traces import read_described
-from koordpolicy.simulator.traces.published import PODS_A_NODE, published_workload
+from koordpolicy.simulator.traces.published import published_workload
 from koordpolicy.simulator.workload import Workload, WorkloadError
 from koordpolicy.source import read_tree
 
@@ -160,7 +160,7 @@ def _workload(arguments: argparse.Namespace, example: Path) -> Workload:
     if arguments.generate is None:
         return read_described(example / "workload.yaml", chance)
     nodes, pods = arguments.generate
-    return published_workload(nodes, PODS_A_NODE * nodes if pods is None else pods, chance)
+    return published_workload(nodes, pods, chance)
 
 
 def _still(arguments: argparse.Namespace, graph: RuleGraph, terminal: Terminal) -> PicturedWorld:

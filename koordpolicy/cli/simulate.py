@@ -31,7 +31,7 @@ from koordpolicy.simulator.journal import Journal
 from koordpolicy.simulator.report import report
 from koordpolicy.simulator.simulation import EPOCH, Simulation, SimulationSettings
 from koordpolicy.simulator.traces import read_workload
-from koordpolicy.simulator.traces.published import PODS_A_NODE, published_workload
+from koordpolicy.simulator.traces.published import published_workload
 from koordpolicy.simulator.workload import Workload, WorkloadError
 
 EXAMPLE = "01-colocated-day/policies"
@@ -192,8 +192,7 @@ def workload_of(arguments: argparse.Namespace, seed: int) -> Workload:
             raise CannotRunError("--generate and files of nodes and pods exclude each other")
         nodes, pods = arguments.generate
         chance = np.random.default_rng(seed)
-        whole = PODS_A_NODE * nodes if pods is None else pods
-        return published_workload(nodes, whole, chance, batch=arguments.batch)
+        return published_workload(nodes, pods, chance, batch=arguments.batch)
     if arguments.batch:
         raise CannotRunError("--batch is for a workload that is made: add `--generate N`")
     if not all(files):

@@ -4,7 +4,7 @@ from typing import Final
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import SpanLimits, TracerProvider
+from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
@@ -95,7 +95,6 @@ def start_exporting(endpoint: str, component: str, instance: str, version: str) 
         resource,
         shutdown_on_exit=False,
         id_generator=ids,
-        span_limits=SpanLimits(max_attribute_length=_LONGEST),
     )
     exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces", timeout=_SENDING)
     provider.add_span_processor(BatchSpanProcessor(exporter))

@@ -65,12 +65,14 @@ MOST_BATCH: Final = 1.0
 
 
 def published_workload(
-    nodes: int, pods: int, chance: Chance, span: int = DAY, batch: float = 0.0
+    nodes: int, pods: int | None, chance: Chance, span: int = DAY, batch: float = 0.0
 ) -> Workload:
-    """So many nodes and pods over `span` nanoseconds; equal chance gives equal workloads.
+    """So many nodes and pods (None: `PODS_A_NODE` each) over `span` nanoseconds; equal chance gives equal workloads.
 
     `batch` is the share of all CPUs that batch work requests beside them, in the mean, from 0 to `MOST_BATCH`.
     """
+    if pods is None:
+        pods = PODS_A_NODE * nodes
     services = round(pods * SERVICE_SHARE)
     arrivals = [_service(number, chance) for number in range(services)]
     arrivals += [_job(number, span, chance) for number in range(pods - services)]
