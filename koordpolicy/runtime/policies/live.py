@@ -255,6 +255,7 @@ class LivePolicies:
             return
         if candidate is not None and candidate.revision == replace(revision, held=True):
             await self._end_held()  # its graph is there, and decides about some nodes already
+            self._forget_rejected()
             self._activate(replace(candidate, revision=revision), Reason.SUCCEEDED, monotonic() - arrived)
             self._keep(revision)
             self._tell_stage(None)
@@ -269,6 +270,7 @@ class LivePolicies:
             self._reject(outcome, seconds)
             return
         await self._drop_held()
+        self._forget_rejected()
         outcome = replace(outcome, graph=outcome.graph.at(Timestamp(self._now())))
         gate, active = self._gate, self.active
         if gate is not None and active is not None and (revision.held or _is_gated(active, outcome)):
@@ -408,13 +410,12 @@ class LivePolicies:
             candidate.bundle,
             reason,
         )
-        before, self.rejected = self.active, None
+        before = self.active
         self.active, self.graph, self._graph_for = active, active.graph, None
         self.candidate = self.stage = None
         self._note(True, revision, reason, "", seconds)
         metrics = self._metrics
         metrics.only("koordpolicy_active_revision_info", 1, revision=revision.name, digest=revision.digest)
-        metrics.clear("koordpolicy_rejected_revision_info")
         metrics.set("koordpolicy_reload_last_success_timestamp_seconds", active.since / 1e9)
         metrics.set("koordpolicy_policy_documents", len(active.graph.units))
         rules = sum(len(decision.rules) for decision in active.graph.decisions.values())
@@ -495,6 +496,11 @@ class LivePolicies:
             except Exception:
                 LOG.exception("a listener failed on revision %s", revision.name)
 
+    def _forget_rejected(self) -> None:
+        """The newest revision is good: it decides, or waits for its rollout."""
+        self.rejected = None
+        self._metrics.clear("koordpolicy_rejected_revision_info")
+
     def _note(self, activated: bool, revision: Revision, reason: str, message: str, seconds: float) -> None:
         now = self._now()
         self.history.append(
@@ -549,6 +555,4 @@ class LivePolicies:
         if isinstance(outcome, RejectedRevision):
             LOG.warning("the kept policies are of no use: %s", outcome.message)
             return
-        rejected = self.rejected
         self._activate(outcome, Reason.STARTED_FROM_CACHE, monotonic() - started)
-        self.rejected = rejected

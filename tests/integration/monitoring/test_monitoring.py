@@ -312,7 +312,7 @@ def test_prometheus_scrapes_real_processes_every_panel_has_data_and_alerts_fire(
         until(lambda: "KoordpolicyRevisionRejected" in prometheus.firing(), lambda: str(prometheus.firing()))
         without_data()
         assert "policies: Refused revisions" in found
-        (policies / "share.yaml").write_text(SHARE.format(field="parameters: {cpuReclaim: 50%}"))  # reverted
+        (policies / "share.yaml").write_text(SHARE.format(field="parameters: {cpuReclaim: 40%}"))
         until(
             lambda: "KoordpolicyRevisionRejected" not in prometheus.firing(), lambda: str(prometheus.firing())
         )

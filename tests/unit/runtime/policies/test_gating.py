@@ -89,11 +89,32 @@ def test_a_newer_good_revision_takes_the_place_of_a_held_one_and_a_bad_one_does_
             await until(lambda: len(door.asked) == 2)
             assert answers(door.asked) == [2, 3]
             assert answers(door.dropped) == [2]
+            assert live.rejected is None, "the newest one is good, though it waits"
+            source.give(broken())
+            await until(lambda: live.rejected)
             source.give(tree(1))  # back to what decides: nothing to hold back any more
             await until(lambda: len(door.dropped) == 2)
             await until(lambda: live.candidate is None)
             assert target(live) == 1
             await until(lambda: door.reverts == 1)
+            assert live.rejected is None
+
+    asyncio.run(scene())
+
+
+def test_a_bad_revision_stays_rejected_when_the_one_before_it_has_come_through() -> None:
+    async def scene() -> None:
+        door, source = Door(), FixedSource("memory", tree(1))
+        live = live_of(source, gate=door)
+        async with running(live.run()):
+            await until(live.ready.is_set)
+            source.give(tree(2))
+            await until(lambda: len(door.asked) == 1)
+            source.give(broken())
+            await until(lambda: live.rejected)
+            door.says.put_nowait(Admission(accepted=True))
+            await until(lambda: target(live) == 2)
+            assert live.rejected is not None
 
     asyncio.run(scene())
 
