@@ -21,7 +21,7 @@ SHIPPED = DEFAULT.read_text(encoding="utf-8")
     [
         ("value: 2ms", "value: 2", ":7: `work`: "),
         ("value: 2ms", "value: 0ms", ":7: `work`: a duration of more than nothing"),
-        ("value: 3%", "value: 3", "`missed`: a percentage from 0% to 100%"),
+        ("value: 2%", "value: 2", "`missed`: a percentage from 0% to 100%"),
         ("value: 99%", "value: 100%", "`quantile`: a percentage between 0% and 100%"),
         ("value: 4\n", "value: 0\n", "`searched`: a whole number from 1"),
         ("value: 1\n", "value: -1\n", "`variation`: a number from 0"),
