@@ -3,6 +3,7 @@
 The one door to grpcio. Messages are never decoded here, so that whatever a newer kubelet and runtime say to each other passes unseen.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,9 @@ _CLIENT: Final = (
 _SERVER: Final = (*_OPTIONS, ("grpc.so_reuseport", 0))
 _OWN: Final = frozenset({"user-agent", "content-type", "te", "grpc-encoding", "grpc-accept-encoding", "grpc-timeout"})  # fmt: skip
 """What gRPC says for itself on every connection."""
+_UNSENT: Final = "Internal error from Core"
+"""What grpcio says where the other side ended a stream before a request had gone out, in place of what that one said."""
+_ATTEMPTS: Final = 6
 _GRACE: Final = 2.0
 """Seconds that calls may take to end once the server is told to."""
 
@@ -74,12 +78,18 @@ class Channel:
         self._channel = grpc.aio.insecure_channel(f"unix:{path}", options=_CLIENT)
         self._unary: dict[str, Any] = {}
 
-    async def call(self, method: str, asked: GrpcCall) -> bytes:
-        """The answer to a call. Raises `CallFailed`."""
+    async def call(self, method: str, asked: GrpcCall, meanwhile: Callable[[], None] | None = None) -> bytes:
+        """The answer to a call; `meanwhile` is called once, while the other side is at work. Raises `CallFailed`."""
+        made = self.begin(method, asked)
         try:
-            answer: bytes = await self.begin(method, asked)
+            if meanwhile is not None:
+                await asyncio.sleep(0)  # it goes out in a task of its own
+                meanwhile()
+            answer: bytes = await made
         except grpc.aio.AioRpcError as error:
             raise _failed(error) from None
+        finally:
+            made.cancel()  # which does nothing to one that is done
         return answer
 
     def begin(self, method: str, asked: GrpcCall) -> Any:
@@ -173,22 +183,51 @@ def _passing_one(method: str, onward: Channel) -> Callable[[bytes, Any], Awaitab
 
 
 def _passing(method: str, onward: Channel) -> Callable[[Any, Any], AsyncIterator[bytes]]:
-    """Hands a call on, and its answers back, whatever sort it is."""
+    """Hands a call on, and its answers back, whatever sort it is.
+
+    Where the other side ends a call before it has taken the request, as Go's servers do with a method that they do not know, grpcio
+    gives an error of its own in place of the status about once in thirty times. Nothing was taken then, so the call is made again.
+    """
 
     async def answers(requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
-        call = onward.stream(method, requests, _asked(b"", context))
-        try:
-            if first := _handed_on(await call.initial_metadata()):
-                await context.send_initial_metadata(first)
-            async for answer in call:
-                yield answer
-            context.set_trailing_metadata(_handed_on(await call.trailing_metadata()))
-        except grpc.aio.AioRpcError as error:
-            await _abort(context, _failed(error))
-        finally:
-            call.cancel()
+        asked, again = _asked(b"", context), _Requests(requests)
+        for left in reversed(range(_ATTEMPTS)):
+            call, answered = onward.stream(method, again.all(), asked), False
+            try:
+                if first := _handed_on(await call.initial_metadata()):
+                    await context.send_initial_metadata(first)
+                    answered = True
+                async for answer in call:
+                    answered = True
+                    yield answer
+                context.set_trailing_metadata(_handed_on(await call.trailing_metadata()))
+                return
+            except grpc.aio.AioRpcError as error:
+                if left and error.details() == _UNSENT and again.whole and not answered:
+                    continue
+                await _abort(context, _failed(error))
+            finally:
+                call.cancel()
 
     return answers
+
+
+class _Requests:
+    """The requests of a call; the first one can be had again, as long as it is the only one."""
+
+    def __init__(self, requests: AsyncIterator[bytes]) -> None:
+        self._requests = requests
+        self._first: bytes | None = None
+        self.whole = True
+        """Whether `all` gives all of them once more."""
+
+    async def all(self) -> AsyncIterator[bytes]:
+        if self._first is not None:
+            yield self._first
+        async for one in self._requests:
+            self.whole = self._first is None
+            self._first = one
+            yield one
 
 
 def _asked(request: bytes, context: Any) -> GrpcCall:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NewType
 
 from koordpolicy.cri.wire import Field, Form, Message, Shape, WireError
 
@@ -38,11 +38,18 @@ _WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A record: what hook servers are asked about it, and of a container its sandbox, and whether its resources are known."""
+    """A record: what hook servers are asked about it, and of a container its sandbox, and whether its resources are known.
+
+    A container's own ID may be missing in what is asked: it is the record's.
+    """
 
     asked: bytes
     sandbox: str = ""
     has_resources: bool = False
+
+
+Prepared = NewType("Prepared", str)
+"""The path of a record that is written and has no name yet."""
 
 
 class Checkpoint:
@@ -67,10 +74,13 @@ class Checkpoint:
 
     def keep(self, identity: str, kept: Kept) -> None:
         """Write a record, in place of the one there is."""
-        if _IDENTITY.fullmatch(identity) is None:
-            return
-        name = identity + _SUFFIX
-        partly = f"{self._directory}/.{name}"
+        self.settle(self.prepare(identity, kept), identity)
+
+    def prepare(self, name: str, kept: Kept) -> Prepared | None:
+        """Write a record whose ID is not known yet, by a name that no other one has meanwhile; None where it cannot be written."""
+        if _IDENTITY.fullmatch(name) is None:
+            return None
+        partly = f"{self._directory}/.{name}{_SUFFIX}"
         try:
             try:
                 file = os.open(partly, _WRITE, _OWN)
@@ -81,21 +91,41 @@ class Checkpoint:
                 left = memoryview(_encoded(kept))
                 while left:
                     left = left[whole.write(left) :]
-            os.replace(partly, f"{self._directory}/{name}")  # noqa: PTH105  # each container that starts waits for this
         except OSError as error:
-            if not self._told:
-                LOG.warning(
-                    "records cannot be kept in %s, a restarted proxy will miss them: %s",
-                    self._directory,
-                    error,
-                )
-            self._told = True
+            self._tell(error)
+            return None
+        return Prepared(partly)
+
+    def settle(self, prepared: Prepared | None, identity: str) -> None:
+        """Let what was prepared be the record of an ID."""
+        if prepared is None:
+            return
+        if _IDENTITY.fullmatch(identity) is None:
+            self.give_up(prepared)
+            return
+        try:
+            os.replace(prepared, f"{self._directory}/{identity}{_SUFFIX}")  # noqa: PTH105  # each container that starts waits for this
+        except OSError as error:
+            self._tell(error)
+
+    def give_up(self, prepared: Prepared | None) -> None:
+        """Take away what was prepared for nothing."""
+        if prepared is not None:
+            with suppress(OSError):
+                os.unlink(prepared)  # noqa: PTH108  # as it was written
 
     def forget(self, identity: str) -> None:
         """Take a record away."""
         if _IDENTITY.fullmatch(identity) is not None:
             with suppress(OSError):
                 self._path(identity).unlink()
+
+    def _tell(self, error: OSError) -> None:
+        if not self._told:
+            LOG.warning(
+                "records cannot be kept in %s, a restarted proxy will miss them: %s", self._directory, error
+            )
+        self._told = True
 
     def _path(self, identity: str) -> Path:
         return self._directory / f"{identity}{_SUFFIX}"

@@ -14,7 +14,7 @@ from koordpolicy.cri.shapes import (
 )
 from koordpolicy.cri.stages import HookStage
 from koordpolicy.cri.wire import Message, WireError
-from koordpolicy.runtime_proxy.checkpoint import Checkpoint
+from koordpolicy.runtime_proxy.checkpoint import Checkpoint, Prepared
 from koordpolicy.runtime_proxy.hook_servers import HookRefused, HookServers
 from koordpolicy.runtime_proxy.merging import (
     merge_container,
@@ -131,12 +131,21 @@ class Interceptor:
                 asked = _with(asked, request)
         except WireError as error:
             return await self._unread("CreateContainer", asked, error)
-        answer = await self._on("CreateContainer", asked)
-        if identity := _identity(answer):
-            metadata = record.asked.message("container_meta")
-            metadata.put_text("id", identity)
-            record.asked.put_message("container_meta", metadata)
-            self.records.put_container(identity, record)
+        prepared: Prepared | None = None
+
+        def prepare() -> None:  # while the runtime is at work, so that nobody waits for it
+            nonlocal prepared
+            prepared = self.records.prepare_container(record)
+
+        identity = ""
+        try:
+            answer = await self._runtime.call(RUNTIME_SERVICE + "CreateContainer", asked, prepare)
+            identity = _identity(answer)
+        finally:
+            if identity:
+                self.records.put_new_container(identity, record, prepared)
+            else:
+                self.records.give_up(prepared)
         return answer
 
     async def _start(self, asked: GrpcCall) -> bytes:

@@ -11,7 +11,7 @@ from koordpolicy.cri.shapes import (
     POD_LIST,
 )
 from koordpolicy.cri.wire import Message, WireError
-from koordpolicy.runtime_proxy.checkpoint import Checkpoint, Kept
+from koordpolicy.runtime_proxy.checkpoint import Checkpoint, Kept, Prepared
 
 _POD: Final = "pod_meta"
 
@@ -42,6 +42,7 @@ class Records:
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
+        self._prepared = 0
         self.pods: dict[str, PodRecord] = {}
         self.containers: dict[str, ContainerRecord] = {}
 
@@ -50,10 +51,28 @@ class Records:
         self.pods[identity] = record
         self._checkpoint.keep(identity, Kept(record.asked.encoded()))
 
+    def prepare_container(self, record: ContainerRecord) -> Prepared | None:
+        """Write down a container that its runtime is about to make."""
+        self._prepared += 1
+        return self._checkpoint.prepare(f"{record.sandbox}.{self._prepared}", _kept(record))
+
+    def put_new_container(self, identity: str, record: ContainerRecord, prepared: Prepared | None) -> None:
+        """Remember a container that has its ID now."""
+        name_container(record, identity)
+        if prepared is None:
+            self.put_container(identity, record)
+            return
+        self.containers[identity] = record
+        self._checkpoint.settle(prepared, identity)
+
+    def give_up(self, prepared: Prepared | None) -> None:
+        """Forget a container that was not made."""
+        self._checkpoint.give_up(prepared)
+
     def put_container(self, identity: str, record: ContainerRecord) -> None:
         """Remember a container, over a restart too."""
         self.containers[identity] = record
-        self._checkpoint.keep(identity, Kept(record.asked.encoded(), record.sandbox, record.has_resources))
+        self._checkpoint.keep(identity, _kept(record))
 
     def drop_pod(self, identity: str) -> None:
         """Forget a pod."""
@@ -89,11 +108,18 @@ class Records:
             if of is None:
                 lost.append(identity)
             elif identity not in self.containers:
-                record = _container_of(kept.pop(identity, None), of, sandbox)
+                record = _container_of(kept.pop(identity, None), of, identity, sandbox)
                 self.containers[identity] = record or _listed_container(one, of, sandbox)
         for identity in kept:
             self._checkpoint.forget(identity)
         return lost
+
+
+def name_container(record: ContainerRecord, identity: str) -> None:
+    """Put a container's ID into what is asked about it."""
+    metadata = record.asked.message("container_meta")
+    metadata.put_text("id", identity)
+    record.asked.put_message("container_meta", metadata)
 
 
 def container_request(pod: PodRecord) -> Message:
@@ -137,10 +163,18 @@ def _pod_of(kept: Kept | None) -> PodRecord | None:
         return None
 
 
-def _container_of(kept: Kept | None, pod: PodRecord, sandbox: str) -> ContainerRecord | None:
+def _container_of(kept: Kept | None, pod: PodRecord, identity: str, sandbox: str) -> ContainerRecord | None:
     if kept is None or kept.sandbox != sandbox:
         return None
     try:
-        return ContainerRecord(pod, sandbox, Message(CONTAINER_HOOK_REQUEST, kept.asked), kept.has_resources)
+        record = ContainerRecord(
+            pod, sandbox, Message(CONTAINER_HOOK_REQUEST, kept.asked), kept.has_resources
+        )
+        name_container(record, identity)
     except WireError:
         return None
+    return record
+
+
+def _kept(record: ContainerRecord) -> Kept:
+    return Kept(record.asked.encoded(), record.sandbox, record.has_resources)

@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import uvloop
+
 from koordpolicy.agent.hooks.containers import make_programs
 from koordpolicy.agent.hooks.nri import NriPlugin
 from koordpolicy.agent.hooks.places import HookPlaces
@@ -245,4 +247,5 @@ async def _agent(folder: Path) -> None:
 
 if __name__ == "__main__":
     what, place = sys.argv[1], Path(sys.argv[2])
-    asyncio.run(_runtime(place) if what == "runtime" else _agent(place))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # as the agent has it
+        runner.run(_runtime(place) if what == "runtime" else _agent(place))

@@ -6,7 +6,7 @@ told of is raised.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -32,7 +32,7 @@ from koordpolicy.cri.stages import HookStage
 from koordpolicy.cri.ttrpc import Refused
 from koordpolicy.cri.wire import Message, Shape, WireError, encoded_varint
 from koordpolicy.model.pod import Pod
-from koordpolicy.runtime_proxy.checkpoint import Checkpoint, Kept, read_record
+from koordpolicy.runtime_proxy.checkpoint import Checkpoint, Kept, Prepared, read_record
 from koordpolicy.runtime_proxy.hook_servers import HookServers
 from koordpolicy.runtime_proxy.interceptor import RUNTIME_SERVICE, Interceptor
 from tests.fuzz.mutations import mutate_bytes
@@ -57,8 +57,10 @@ class _Runtime(Channel):
     def __init__(self) -> None:
         self.arrived = b""
 
-    async def call(self, method: str, asked: GrpcCall) -> bytes:
+    async def call(self, method: str, asked: GrpcCall, meanwhile: Callable[[], None] | None = None) -> bytes:
         self.arrived = asked.request
+        if meanwhile is not None:
+            meanwhile()
         return _identity("known")
 
 
@@ -77,6 +79,9 @@ class _Unkept(Checkpoint):
 
     def __init__(self) -> None:
         pass
+
+    def prepare(self, name: str, kept: Kept) -> Prepared | None:
+        return None
 
     def keep(self, identity: str, kept: Kept) -> None:
         pass
