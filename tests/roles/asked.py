@@ -12,6 +12,7 @@ from typing import Any
 from tests.roles.permissions import Permission, resource_of
 
 _ROLE = re.compile(r' of (ClusterRole|Role) "([^"/]+)')
+_FORBIDDEN = 403
 _MOST = 3
 """Files that a line of the table names."""
 
@@ -47,6 +48,24 @@ def asked_for(folder: Path, granted: Iterable[Permission]) -> dict[Permission, t
     }
 
 
+def refused(folder: Path) -> set[tuple[str, str]]:
+    """Verbs and resources of requests that roles did not permit."""
+    return {
+        (event["verb"], resource)
+        for log in folder.glob("*.log")
+        for event in _events(log)
+        if event.get("responseStatus", {}).get("code") == _FORBIDDEN and "objectRef" in event
+        for resource in _resources(event["objectRef"])
+    }
+
+
+def _resources(asked: Mapping[str, Any]) -> tuple[str, str]:
+    """The resource of a request, and all of its group."""
+    subresource = f"/{asked['subresource']}" if "subresource" in asked else ""
+    group = asked.get("apiGroup", "")
+    return resource_of(group, asked["resource"] + subresource), resource_of(group, "*" + subresource)
+
+
 def _events(log: Path) -> Iterator[Mapping[str, Any]]:
     with log.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
@@ -62,11 +81,7 @@ def _permission(event: Mapping[str, Any], everywhere: set[Permission]) -> Permis
     asked = event.get("objectRef")
     if found is None or asked is None:
         return None
-    name = asked["resource"] + ("/" + asked["subresource"] if "subresource" in asked else "")
-    group = asked.get("apiGroup", "")
-    one = Permission("/".join(found.groups()), event["verb"], resource_of(group, name))
-    all_of_group = "*/" + asked["subresource"] if "subresource" in asked else "*"
-    wide = Permission(one.role, one.verb, resource_of(group, all_of_group))
+    one, wide = (Permission("/".join(found.groups()), event["verb"], name) for name in _resources(asked))
     return wide if wide in everywhere else one
 
 

@@ -1,0 +1,76 @@
+"""What processes ask an API server for when they begin, by the roles that are shipped: what the table of needs says of this file, and nothing that is refused."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.integration.agent.node import until
+from tests.parts.apiserver import AUDIT, Access, ApiServer
+from tests.parts.deployed import apply, install, manifests
+from tests.parts.fixtures import need
+from tests.parts.processes import Running, free_port
+from tests.roles.asked import asked_for, refused
+from tests.roles.permissions import granted, read_needs
+
+COMMANDS = (
+    ("manager", "--policies-from-cluster", "--follow-slo-config=koordinator-system", "--native-admission"),
+    ("scheduler", "--policies-from-cluster"),
+    ("descheduler", "--policies-from-cluster"),
+    *(
+        ("agent", "--node=node-1", "--dry-run", "--pods-from=apiserver", policies)
+        for policies in ("--policies-from-cluster", "--policies-from-manager", "--policies-from-node-slo")
+    ),
+)
+POLICY = {
+    "apiVersion": "koordpolicy.io/v1alpha1",
+    "kind": "MetricCollection",
+    "metadata": {"name": "nobody"},
+    "spec": {"enabled": False},
+}
+THIS = str(Path(__file__).relative_to(REPOSITORY))
+
+
+@pytest.fixture
+def audited(
+    pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Access, Path]]:
+    """A server that tells who asked for what, and the folder where it does."""
+    need(pytestconfig, "etcd", "kube-apiserver")
+    folder = Path(os.environ.get(AUDIT, "") or tmp_path / "audit")
+    monkeypatch.setenv(AUDIT, str(folder))
+    with ApiServer(tmp_path / "apiserver") as server:
+        install(server.access)
+        yield server.access, folder
+
+
+def test_processes_that_begin_are_refused_nothing(audited: tuple[Access, Path], tmp_path: Path) -> None:
+    access, folder = audited
+    koordinator = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "koordinator-system"}}
+    apply(access, [koordinator, *manifests(REPOSITORY / "deploy" / "follow-slo-config")])
+    apply(access, manifests(REPOSITORY / "deploy" / "manager"))
+    access.request("POST", "/api/v1/nodes", {"metadata": {"name": "node-1"}})
+    apply(access, [POLICY])
+    permissions = set(granted())
+    wanted = {one for one, files in read_needs().items() if THIS in files} & permissions
+    assert wanted
+    port = free_port()
+    serving = (f"--webhook=127.0.0.1:{port}", f"--webhook-url=https://localhost:{port}", "--webhook-drain=0")
+    with ExitStack() as running:
+        for number, (name, *flags) in enumerate(COMMANDS):
+            command = [sys.executable, "-m", "koordpolicy.cli", name, "--http=127.0.0.1:0", *flags]
+            command += [f"--kubeconfig={access.kubeconfig(f'koordpolicy-{name}')}"]
+            command += serving if name == "manager" else ()
+            running.enter_context(
+                Running(
+                    command,
+                    tmp_path / f"{number}-{name}.log",
+                    environment={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+                )
+            )
+        until(lambda: refused(folder) or wanted <= asked_for(folder, permissions).keys())
+    assert refused(folder) == set()
