@@ -10,6 +10,7 @@ from koordpolicy.diagnostics import Diagnostic, Diagnostics
 from koordpolicy.diagnostics.render import render
 from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
 from koordpolicy.language.foreign import foreign_files
+from koordpolicy.language.overlays import patched_by, remedy
 from koordpolicy.runtime.policies.packs import BUILT_IN, OWN, find_pack
 from koordpolicy.source import Tree, read_tree
 
@@ -92,13 +93,18 @@ def left_alone(foreign: Mapping[str, str], width: int) -> str:
     if not foreign:
         return ""
     count = len(foreign)
-    shown = [f"{file} ({what})" for file, what in list(foreign.items())[:_MOST_FOREIGN]]
+    patches_first = sorted(foreign.items(), key=lambda one: patched_by(one[1]) is None)
+    shown = [f"{file} ({what})" for file, what in patches_first[:_MOST_FOREIGN]]
     more = [f"{count - len(shown):,} more"] if count > len(shown) else []
     said = f"{count:,} file{' is no policy' if count == 1 else 's are no policies'} and left alone: "
-    remedy = "; files that the bundle names under `include` are read whatever they say"
-    return textwrap.fill(
-        said + ", ".join(shown + more) + remedy, width, subsequent_indent="  ", break_on_hyphens=False
+    advice = "; files that the bundle names under `include` are read whatever they say"
+    overlay = next((of for of in map(patched_by, foreign.values()) if of is not None), None)
+    if overlay is not None:
+        advice = "; what an overlay comes to is checked as kustomize makes it:"
+    text = textwrap.fill(
+        said + ", ".join(shown + more) + advice, width, subsequent_indent="  ", break_on_hyphens=False
     )
+    return text if overlay is None else f"{text}\n  {remedy(overlay)}"
 
 
 _MOST_FOREIGN = 3

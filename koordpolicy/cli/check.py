@@ -22,6 +22,7 @@ from koordpolicy.graph.exceptions import judge_exceptions
 from koordpolicy.graph.not_yet import not_yet
 from koordpolicy.graph.state import Unit
 from koordpolicy.graph.testing import with_tests
+from koordpolicy.language.kinds import API_VERSION
 from koordpolicy.language.kinds.bundle import PolicyTestSpec
 from koordpolicy.source import Tree
 
@@ -44,6 +45,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         return _together(compilations if arguments.no_proofs else [with_proofs(one) for one in compilations])
 
     compilation = fix_files(arguments, tree, check, terminal) if arguments.fix else check(tree)
+    if not compilation.found.has_errors and not any(unit.layer_name == OWN for unit in compilation.units):
+        raise CannotRunError(_nothing(compilation, arguments.paths, terminal.width))
     moment = moment_of(arguments.at)
     findings = Diagnostics()
     findings.extend(compilation.found)
@@ -121,6 +124,14 @@ def _together(compilations: Sequence[Compilation]) -> Compilation:
 
 def _own(compilation: Compilation) -> Sequence[Unit]:
     return [unit for unit in compilation.units if unit.layer_name == OWN] or compilation.units
+
+
+def _nothing(compilation: Compilation, paths: Sequence[str], width: int) -> str:
+    """What is said where there are files, and none of them has a policy."""
+    below = ", ".join(f"`{path}`" for path in paths)
+    said = f"nothing was found to check: no document below {below} is a policy (`apiVersion: {API_VERSION}`)"
+    alone = left_alone(compilation.foreign, width)
+    return f"{said}\n{alone}" if alone else said
 
 
 def _summary(compilation: Compilation, bundles: int, *, tested: bool, noted: bool) -> str:

@@ -4,8 +4,10 @@ be moved, what a quota may use, or what admission makes of a pod.
 
 import argparse
 import re
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from koordpolicy.cli.at_flag import moment_of
@@ -30,6 +32,18 @@ from koordpolicy.graph.reads import fact_type
 from koordpolicy.language.cel.values import Timestamp
 
 _BUNDLE: Final = b"kind: PolicyBundle"
+_OF_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "quota": "explain_quota",
+        "pod": "explain_pod",
+        "move": "explain_move",
+        "node": "explain_node_room",
+        "gang": "explain_gang",
+    }
+)
+"""What is asked by a name, with the module that answers and its function."""
+_OF_ONE: Final = {"move": "[NAMESPACE/]POD"}
+"""Questions that are no facts as well, with whom they are about."""
 _OF_KERNELS: Final = """
 
 What the kernel of a node is told, and by which rules, its agent says: `koordpolicy
@@ -49,21 +63,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         return int(nodes.explain_node(arguments, terminal))
     if arguments.name is not None:
         # The other questions need neither a scheduler nor a client of the API server.
-        if what == "quota":
-            quotas = import_module("koordpolicy.cli.explain_quota")
-            return int(quotas.explain_quota(arguments, terminal))
-        if what == "pod":
-            pods = import_module("koordpolicy.cli.explain_pod")
-            return int(pods.explain_pod(arguments, terminal))
-        if what == "move":
-            moves = import_module("koordpolicy.cli.explain_move")
-            return int(moves.explain_move(arguments, terminal))
-        if what == "node":
-            rooms = import_module("koordpolicy.cli.explain_node_room")
-            return int(rooms.explain_node_room(arguments, terminal))
-        if what == "gang":
-            gangs = import_module("koordpolicy.cli.explain_gang")
-            return int(gangs.explain_gang(arguments, terminal))
+        if (name := _OF_NAMES.get(what)) is not None:
+            return int(getattr(import_module(f"koordpolicy.cli.{name}"), name)(arguments, terminal))
         return _explain_record(arguments, terminal)
     if what == "pod" and arguments.filename:
         admissions = import_module("koordpolicy.cli.explain_admission")
@@ -81,6 +82,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         if declared is not None:
             _show({"name": what}, declared + (_OF_KERNELS if what == "node" else ""), arguments, terminal)
             return OK
+    if what in _OF_ONE:
+        raise CannotRunError(
+            f"`{what}` is asked of one by its name: `koordpolicy explain {what} {_OF_ONE[what]}`"
+        )
     _say_of_whom(arguments, terminal)
     graph = graph_of(arguments.policies, arguments.compiler).at(moment_of(arguments.at))
     try:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 from koordpolicy import __version__
 from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Usage
 from koordpolicy.cli.terminal import CannotWriteError, Terminal
+from koordpolicy.diagnostics.nearest import nearest
+from koordpolicy.language.command_line.arguments import arguments_of, subparsers
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -106,8 +108,12 @@ def main(
     command = ""
     try:
         try:
-            given = parser(_named(words)).parse_args(words)
+            for name in _named(words):
+                _demand_command(name)
+            given, unknown = parser(_named(words)).parse_known_args(words)
             command = f" {given.command}"
+            if unknown:
+                raise CannotRunError(_unknown(given.command, unknown[0]))
             run = import_module(f"koordpolicy.cli.{module_of(given.command)}").run
             if usage_of(given.command).compiles:
                 given.compiler = compiler or _compiler(getattr(given, "max_cost_per_decision", None))
@@ -141,6 +147,34 @@ class _Parser(argparse.ArgumentParser):
 def _named(words: Sequence[str]) -> Sequence[str]:
     """The command among the words, if any: no flag before it takes a value."""
     return [word for word in words if not word.startswith("-")][:1]
+
+
+def _demand_command(name: str) -> None:
+    """Raise `CannotRunError` for a command that there is not."""
+    if name not in COMMANDS:
+        close = nearest(name, COMMANDS)
+        remedy = f"did you mean `{close}`?" if close else "`koordpolicy --help` lists all"
+        raise CannotRunError(f"there is no command `{name}`; {remedy}")
+
+
+def _unknown(command: str, word: str) -> str:
+    """What is said of a word that a command does not take."""
+    actions = arguments_of(subparsers(parser((command,)))[command])
+    flags = [flag for action in actions for flag in action.option_strings]
+    listed = f"`koordpolicy {command} --help` lists what it takes"
+    if not word.startswith("-"):
+        return f"`{word}` is one argument too many; {listed}"
+    flag = word.partition("=")[0]
+    files = next((one for one in actions if not one.option_strings and one.metavar in _FILES), None)
+    if flag in _FILE_FLAGS and files is not None:
+        return f"there is no flag `{flag}`: files and directories are named without one, as in `koordpolicy {command} {files.metavar}`"
+    close = nearest(flag, flags)
+    return f"there is no flag `{flag}`; " + (f"did you mean `{close}`?" if close else listed)
+
+
+_FILES: Final = ("PATH", "FILE", "DIRECTORY")
+_FILE_FLAGS: Final = ("-f", "--file", "--filename")
+"""As kubectl has it: what a habit writes where a command takes its files without a flag."""
 
 
 def _compiler(max_cost: int | None) -> "Compiler":

@@ -30,6 +30,7 @@ from koordpolicy.scheduler.watched import WATCHED
 from koordpolicy.source import Tree, read_tree
 
 _MOST_BYTES: Final = 1 << 30
+_IN_FILES: Final = "or ask a picture of one: `-s FILE` of `koordpolicy snapshot`, `-f FILE` of `kubectl get nodes,pods -A -o yaml`"
 
 
 def picture_of(arguments: argparse.Namespace, terminal: Terminal) -> tuple[Snapshot, ClusterPolicies | None]:
@@ -46,7 +47,9 @@ def picture_of(arguments: argparse.Namespace, terminal: Terminal) -> tuple[Snaps
             return still, None
         connection = Connection.load(arguments.kubeconfig, arguments.context, os.environ)
         return asyncio.run(_live(connection, arguments, still, terminal))
-    except (ConfigurationError, SnapshotError, KubeError) as error:
+    except ConfigurationError as error:
+        raise CannotRunError(f"{error}; {_IN_FILES}") from None
+    except (SnapshotError, KubeError) as error:
         raise CannotRunError(str(error)) from None
 
 

@@ -22,6 +22,7 @@ from koordpolicy.kube.resources import Resource
 from koordpolicy.model.reading import Json, mapping, text
 from koordpolicy.model.unreadable import readable
 
+_IN_FILES: Final = "what `kubectl get recommendations,deployments -A -o yaml` printed"
 _KIND: Final = "Recommendation"
 _WORKLOADS: Final = tuple(
     resource for resource in resources.RESOURCES if resource.kind in TEMPLATES and not resource.custom
@@ -87,7 +88,9 @@ def _objects(arguments: argparse.Namespace) -> tuple[list[Json], list[Json]]:
     try:
         connection = Connection.load(arguments.kubeconfig, arguments.context, os.environ)
         return asyncio.run(_live(connection, arguments.namespace))
-    except (ConfigurationError, KubeError) as error:
+    except ConfigurationError as error:
+        raise CannotRunError(f"{error}; or `-f FILE`: {_IN_FILES}") from None
+    except KubeError as error:
         raise CannotRunError(str(error)) from None
 
 

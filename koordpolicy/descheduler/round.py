@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.descheduling.overuse import LoadGroup
+from koordpolicy.algorithms.descheduling.relief_round import ReliefStop
 from koordpolicy.algorithms.work import Work
 from koordpolicy.cluster.relocation import Relocations
 from koordpolicy.descheduler.by_peers import PEER_PLUGINS, release_peers
@@ -130,7 +131,7 @@ def report_text(report: RoundReport) -> Iterator[str]:
         for pool in pools:
             yield f"  {strategy}{f', pool {pool.pool}' if pool.pool else ''}: {_groups(pool)}"
             if pool.stop is not None:
-                yield f"    nothing moves: {pool.stop}"
+                yield f"    nothing moves: {_STOPPED[pool.stop]}"
             for name, shares in _gains(pool).items():
                 yield f"    {name}: {', '.join(f'{key} {one:.0f} % → {other:.0f} %' for key, (one, other) in shares.items())}"
     for move in report.moves:
@@ -196,12 +197,38 @@ def report_data(report: RoundReport) -> dict[str, Any]:
     }
 
 
+_GROUPED: Final = {
+    LoadGroup.HIGH: "high",
+    LoadGroup.PROD_HIGH: "prod high",
+    LoadGroup.LOW: "low",
+    LoadGroup.BOTH_LOW: "low and prod low",
+    LoadGroup.PROD_LOW: "prod low",
+    LoadGroup.APPROPRIATE: "neither",
+    LoadGroup.IGNORED: "of unknown use",
+}
+_WITHOUT_PROD: Final = {
+    **_GROUPED,
+    LoadGroup.PROD_LOW: _GROUPED[LoadGroup.APPROPRIATE],
+    LoadGroup.BOTH_LOW: _GROUPED[LoadGroup.LOW],
+}
+"""Without thresholds for prod pods every node is low by them."""
+_STOPPED: Final = {
+    ReliefStop.NO_SOURCE: "no node is above its high thresholds",
+    ReliefStop.NO_ANOMALY: "no node has been above its high thresholds for long enough",
+    ReliefStop.NO_TARGET: "no node is below its low thresholds, to take pods",
+    ReliefStop.FEW_TARGETS: "too few nodes are below their low thresholds, by `leastTargets`",
+    ReliefStop.ALL_LOW: "all nodes are below their low thresholds",
+    ReliefStop.NOTHING_EVICTABLE: "no pod of the nodes that are too full may go, or has room elsewhere",
+}
+
+
 def _groups(pool: PoolReport) -> str:
-    return ", ".join(
-        f"{len(names)} {group.name.lower().replace('_', ' ')}"
-        for group in LoadGroup
-        if (names := pool.groups.get(group))
-    )
+    """How many nodes are what, by the words of policy; of prod pods only where some threshold is about them."""
+    words = _GROUPED if (pool.table.prod_thresholds.low < pool.table.capacity).any() else _WITHOUT_PROD
+    counts = Counter[str]()
+    for group, word in words.items():
+        counts[word] += len(pool.groups.get(group, ()))
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count)
 
 
 def _gains(pool: PoolReport) -> dict[str, dict[str, tuple[float, float]]]:

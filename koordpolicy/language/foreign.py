@@ -5,13 +5,14 @@ lines must never pass for one of them: only what says by itself that it is somet
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Final
 
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.documents import Document, read_documents
 from koordpolicy.language.kinds import API_VERSION, KINDS
+from koordpolicy.language.overlays import patch_of, patches_in
 
 _OURS: Final = re.compile(
     r"""apiversion["']?\s*:\s*["']?(?!(?:slo|config|quota|scheduling|analysis)\.koordinator\.sh/)\S*koord""",
@@ -46,12 +47,20 @@ def foreign(text: str, documents: Iterable[Document], *, readable: bool) -> str 
 def foreign_files(files: Mapping[str, str]) -> dict[str, str]:
     """Those of the files, by path, that are no policies for sure, with what they are."""
     known: dict[str, str] = {}
+    every: list[Document] = []
     for file, text in files.items():
         found = Diagnostics()
-        what = foreign(text, read_documents(file, text, found), readable=not found.has_errors)
+        documents = read_documents(file, text, found)
+        what = foreign(text, documents, readable=not found.has_errors)
         if what is not None:
             known[file] = what
-    return known
+            every += documents
+    return {**known, **patches_among(files, every)}
+
+
+def patches_among(files: Container[str], documents: Iterable[Document]) -> dict[str, str]:
+    """Those of the files that kustomizations among the documents lay over others, with what they are."""
+    return {file: patch_of(of) for file, of in patches_in(documents).items() if file in files}
 
 
 def _other(document: Document) -> str | None:

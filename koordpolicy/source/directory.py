@@ -27,7 +27,7 @@ def read_tree(paths: Sequence[str | Path]) -> Tree:
             why = "is a link to nothing" if os.path.islink(path) else "does not exist"
             named = one_line(path)
             tree.found.add(
-                "KP001", Span.at(named), f"`{named}` {why}", help="name a file or a directory of policies"
+                "KP001", Span.at(named), f"`{named}` {why}", help="name a file or a directory that there is"
             )
             continue
         real = os.path.realpath(path)

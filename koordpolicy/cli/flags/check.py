@@ -48,4 +48,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
     )
 
 
-USAGE = Usage(_add, "exit code: 0 no errors, 1 findings, 2 could not run", compiles=True)
+USAGE = Usage(
+    _add, "exit code: 0 no errors, 1 findings, 2 could not run, or nothing was found to check", compiles=True
+)

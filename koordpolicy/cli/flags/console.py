@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from koordpolicy.cli.command import Usage
+from koordpolicy.cli.flags.cluster import add_cluster_flags
 from koordpolicy.cli.flags.simulate import duration, generated
 
 HTTP = "--http"
@@ -69,10 +70,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     cluster.add_argument(
         "--every", metavar="D", type=duration, help="time between looks at a live cluster (default: 30s)"
     )
-    cluster.add_argument(
-        "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)"
-    )
-    cluster.add_argument("--context", metavar="NAME", help="the context of the kubeconfig (default: its own)")
+    add_cluster_flags(cluster)
     add_page_flags(parser.add_argument_group("the page"))  # type: ignore[arg-type]  # a group takes the same
 
 

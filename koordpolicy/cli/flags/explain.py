@@ -3,6 +3,7 @@
 import argparse
 
 from koordpolicy.cli.command import Usage
+from koordpolicy.cli.flags.cluster import add_cluster_flags
 from koordpolicy.cli.flags.facts import add_given
 from koordpolicy.cli.flags.moment import add_moment
 from koordpolicy.cli.flags.paths import add_paths
@@ -56,10 +57,7 @@ def _add_pod(parser: argparse.ArgumentParser) -> None:
         help="answer by the policy objects of the cluster (default: by what -p names, else by those objects where"
         " schedulers follow them, else by the built-in pack alone; the answer says by which)",
     )
-    group.add_argument(
-        "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)"
-    )
-    group.add_argument("--context", metavar="NAME", help="the context of the kubeconfig (default: its own)")
+    add_cluster_flags(group)
     group.add_argument(
         "--top",
         type=int,

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from koordpolicy.cli.command import LEFT_OUT, Usage
+from koordpolicy.cli.flags.cluster import add_cluster_flags
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -26,10 +27,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         default="koordinator-system",
         help="where Koordinator is installed (default: %(default)s)",
     )
-    parser.add_argument(
-        "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)"
-    )
-    parser.add_argument("--context", metavar="NAME", help="the context of the kubeconfig (default: its own)")
+    add_cluster_flags(parser)
     parser.add_argument(
         "-w",
         "--write",

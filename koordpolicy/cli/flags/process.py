@@ -4,6 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
+from koordpolicy.cli.flags.cluster import add_cluster_flags
 from koordpolicy.cli.flags.max_cost import add_max_cost
 from koordpolicy.cli.flags.repository import add_repository_flags
 from koordpolicy.cli.flags.serving import add_serving_flags
@@ -74,10 +75,7 @@ def add_process_flags(
         "--state-dir", metavar="DIR", default="", help="keep the last good policies there, for restarts"
     )
     cluster = parser.add_argument_group("cluster")
-    cluster.add_argument(
-        "--kubeconfig", metavar="FILE", help="default: KUBECONFIG, ~/.kube/config, the pod's service account"
-    )
-    cluster.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
+    add_cluster_flags(cluster)
     cluster.add_argument(
         "--namespace", metavar="NAME", default=_NAMESPACE, help=f"namespace of koordpolicy ({_NAMESPACE})"
     )

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from koordpolicy.cli.command import Usage
+from koordpolicy.cli.flags.cluster import add_cluster_flags
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -18,10 +19,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="objects as `kubectl get recommendations,deployments -A -o yaml` prints them, instead of a live cluster",
     )
-    parser.add_argument(
-        "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)"
-    )
-    parser.add_argument("--context", metavar="NAME", help="the context of the kubeconfig (default: its own)")
+    add_cluster_flags(parser)
     parser.add_argument(
         "-o", "--output", choices=("text", "json"), default="text", help="format of the table"
     )

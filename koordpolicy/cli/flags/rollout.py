@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 
 from koordpolicy.cli.command import Usage
+from koordpolicy.cli.flags.cluster import add_cluster_flags
 
 _WORDS: Mapping[str, str] = {
     "status": "where rollouts stand; of one revision with its history",
@@ -34,13 +35,10 @@ def _add(parser: argparse.ArgumentParser) -> None:
             + ("" if name == "status" else " (default: the one that goes on)"),
         )
         place = one.add_mutually_exclusive_group()
-        place.add_argument(
-            "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl)"
-        )
+        add_cluster_flags(one, place)
         place.add_argument(
             "--state-dir", metavar="DIR", help="the state directory of a process without a cluster"
         )
-        one.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
         if name != "status":
             one.add_argument("--by", metavar="NAME", default=_user(), help="who asks for it (default: you)")
 

@@ -3,6 +3,7 @@
 import argparse
 
 from koordpolicy.cli.command import Usage
+from koordpolicy.cli.flags.cluster import add_cluster_flags
 
 _USUAL = "cluster.json.gz"
 
@@ -15,10 +16,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=f"where to put it; `.gz` compresses it (default: {_USUAL})",
     )
-    parser.add_argument(
-        "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)"
-    )
-    parser.add_argument("--context", metavar="NAME", help="the context of the kubeconfig (default: its own)")
+    add_cluster_flags(parser)
     parser.add_argument(
         "-o", "--output", choices=("text", "json"), default="text", help="format of what is said of the file"
     )

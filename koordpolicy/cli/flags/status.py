@@ -3,13 +3,11 @@
 import argparse
 
 from koordpolicy.cli.command import Usage
+from koordpolicy.cli.flags.cluster import add_cluster_flags
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)"
-    )
-    parser.add_argument("--context", metavar="NAME", help="the context of the kubeconfig (default: its own)")
+    add_cluster_flags(parser)
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="format")
 
 

@@ -549,4 +549,32 @@ MEANING: tuple[Code, ...] = (
                   candidates: {cel: pod.band == 'batch'}
             """,
     ),
+    Code.written(
+        "KP419",
+        "field that is never read",
+        severity=Severity.WARNING,
+        explanation="""
+            A container hook says something, and speaks only at stages at which nobody reads that: a container gets its
+            environment where it is created, a pod its annotations where its sandbox is. Or a strategy of the
+            descheduler says when a node has too much of a resource, and not when it has little of it: both are needed.
+            """,
+        why="Nothing of what it says has an effect.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: ContainerHook
+            metadata: {name: threads}
+            spec:
+              stages: [Running]
+              container: {environment: {OMP_NUM_THREADS: "1"}}
+            """,
+        advice="Add the stage to `stages`, or leave them out: then the hook speaks at all.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: ContainerHook
+            metadata: {name: threads}
+            spec:
+              stages: [CreateContainer]
+              container: {environment: {OMP_NUM_THREADS: "1"}}
+            """,
+    ),
 )

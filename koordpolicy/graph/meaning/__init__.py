@@ -12,6 +12,7 @@ from koordpolicy.graph.meaning.drawn import drawn
 from koordpolicy.graph.meaning.empty import empty
 from koordpolicy.graph.meaning.formulas import formulas
 from koordpolicy.graph.meaning.gangs import gangs
+from koordpolicy.graph.meaning.hooks import hooks
 from koordpolicy.graph.meaning.map_names import map_names
 from koordpolicy.graph.meaning.names import names
 from koordpolicy.graph.meaning.orders import orders
@@ -53,6 +54,7 @@ CHECKS: tuple[Callable[[State], None], ...] = (
     usual_pods,
     gangs,
     descheduling,
+    hooks,
     profiles,  # after those that find its filters wrong
     formulas,  # last: it runs what all the others have found sound
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.diagnostics.nearest import nearest
@@ -183,7 +183,7 @@ def _thresholds(strategy: _Strategy) -> None:
         low, high = _shares(strategy, f"load.{low_field}"), _shares(strategy, f"load.{high_field}")
         for rule, shares in (one for one in (low, high) if one is not None):
             for name in shares:
-                close = None if name in _CAPACITY else nearest(name, _CAPACITY)
+                close = _meant(name)
                 if close is not None and rule.layer == state.own.name:
                     state.found.add(
                         "KP307",
@@ -192,7 +192,10 @@ def _thresholds(strategy: _Strategy) -> None:
                         help=f"did you mean `{close}`?",
                         severity=Severity.WARNING,
                     )
-        if low is None or high is None or _may_deviate(strategy):
+        if _may_deviate(strategy):
+            continue
+        _one_sided(strategy, (low_field, low), (high_field, high))
+        if low is None or high is None:
             continue
         for name in sorted(low[1].keys() & high[1].keys()):
             if low[1][name] > high[1][name]:  # equal ones do no harm
@@ -207,6 +210,45 @@ def _thresholds(strategy: _Strategy) -> None:
                     help="one node would be too full and have room at once, and pods would move in circles",
                 )
                 break
+
+
+def _meant(name: str) -> str | None:
+    """What a resource was most likely called, whose name is nearly another's."""
+    return None if name in _CAPACITY else nearest(name, _CAPACITY)
+
+
+_Side: TypeAlias = tuple[str, tuple[Rule, Mapping[str, float]] | None]
+"""One of two thresholds: its field, and the shares that are said of it with who says them."""
+
+
+def _one_sided(strategy: _Strategy, low: _Side, high: _Side) -> None:
+    """KP407 where a resource has a low threshold alone, KP419 where it has a high one alone: see `ThresholdShares.filled`."""
+    if strategy.holds("enabled", default=True) is False:
+        return
+    for (field, said), (other_field, other) in ((low, high), (high, low)):
+        if said is None or said[0].layer != strategy.state.own.name:
+            continue
+        if other is None and strategy.decision(f"load.{other_field}") is not None:
+            continue  # it depends
+        alone = said[1].keys() - (other[1] if other is not None else {}).keys()
+        for name in sorted(one for one in alone if _meant(one) is None):
+            if field == low[0]:
+                strategy.state.found.add(
+                    "KP407",
+                    said[0].span,
+                    f"`{field}` names `{name}`, and `{other_field}` does not: that counts as 0 %, and every node that uses some gives pods away",
+                    help=f"say `{name}` in `load.{other_field}`, too",
+                    severity=Severity.WARNING,  # Koordinator takes it so
+                )
+            else:
+                strategy.state.found.add(
+                    "KP419",
+                    said[0].span,
+                    f"`{field}` names `{name}`, and `{other_field}` does not: then no node has too much of it",
+                    help=f"say `{name}` in `load.{other_field}`, too",
+                    severity=Severity.WARNING,
+                )
+            break
 
 
 def _shares(strategy: _Strategy, field: str) -> tuple[Rule, Mapping[str, float]] | None:

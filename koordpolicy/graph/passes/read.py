@@ -10,8 +10,9 @@ from koordpolicy.graph.globs import matches
 from koordpolicy.graph.layers import Layer
 from koordpolicy.graph.state import State
 from koordpolicy.language.documents import Document, read_documents
-from koordpolicy.language.foreign import foreign
+from koordpolicy.language.foreign import foreign, patches_among
 from koordpolicy.language.kinds.bundle import PolicyBundleSpec
+from koordpolicy.language.overlays import is_kustomization
 
 _Read: TypeAlias = tuple[Diagnostics, list[Document]]
 """What is wrong with a file, and its documents."""
@@ -45,7 +46,8 @@ def _documents(state: State, layer: Layer) -> list[Document]:
     documents: list[Document] = []
     chosen = list(_belonging([document for _, read in read_ones.values() for document in read], read_ones))
     others = _others(state, layer, read_ones, chosen) if layer is state.own else {}
-    if len(others) < len(chosen):  # else somebody means them all to be policies
+    overlays = any(is_kustomization(document) for _, read in read_ones.values() for document in read)
+    if overlays or len(others) < len(chosen):  # else somebody means them all to be policies
         state.foreign.update(others)
     for file in chosen:
         if file not in state.foreign:
@@ -70,7 +72,7 @@ def _others(state: State, layer: Layer, read_ones: Mapping[str, _Read], chosen: 
         )
         if what is not None:
             known[file] = what
-    return known
+    return {**known, **patches_among(chosen, documents)}
 
 
 def _belonging(documents: list[Document], files: Iterable[str]) -> Iterator[str]:

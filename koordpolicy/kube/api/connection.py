@@ -54,7 +54,7 @@ class Connection:
             )
         if outside := missing(environment):
             raise ConfigurationError(
-                f"there is no cluster to ask: no kubeconfig at {paths}, and this is no pod of one ({outside}). Name a kubeconfig"
+                f"there is no cluster to ask: no kubeconfig at {paths}, and this is no pod of one ({outside}). Name a kubeconfig by `--kubeconfig FILE`"
             )
         return cls("the pod's service account", lambda: service_account(account, environment))
 

@@ -11,8 +11,10 @@ A quantity is CPU, bytes, bandwidth or an amount (held as int); a percentage is 
 takes ratios and counts as well. Percentages compare with ratios as shares.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from koordpolicy.language.cel.types import DOUBLE, INT, Type, Unit
 from koordpolicy.language.cel.wording import spoken, spoken_bare
@@ -34,7 +36,7 @@ DROPS_UNIT = frozenset(
         "isSorted", "percentText",
     )
 )  # fmt: skip
-"""Functions that take a quantity of any unit for the number it is."""
+"""Functions that take a quantity of any unit for the number it is; `string` those of `shown_by` alone where it is said which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,23 @@ def units_in(type: Type) -> frozenset[Unit | None]:
 def units_of(types: Iterable[Type]) -> frozenset[Unit | None]:
     """The units of all numbers in several types."""
     return frozenset(unit for each in types for unit in units_in(each))
+
+
+_SHOWN: Final[Mapping[Unit | None, tuple[str, str]]] = MappingProxyType(
+    {Unit.CPU: ("cores", "cpu('1')"), Unit.BYTES: ("mebibytes", "memory('1Mi')")}
+)
+"""In what a quantity is mostly told to a program, and what it is divided by for that."""
+
+
+def shown_by(text: str, type: Type) -> str | None:
+    """How to make a text of a quantity that counts in something other than what people expect; None where it does not."""
+    if type.unit not in _SHOWN:
+        return None
+    name, whole = _SHOWN[type.unit]
+    return (
+        f"`string({text} / {whole})` is in {name}, `string(number({text}))` in {spoken_bare(type).removeprefix('in ')}; "
+        f"`quantityText({text})` is for people"
+    )
 
 
 # --- what to say when operands do not fit -----------------------------------------------------------

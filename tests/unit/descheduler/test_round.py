@@ -180,7 +180,7 @@ def test_the_report_says_what_moves_and_what_is_gained() -> None:
     found = one_round(policies({**BY_LOAD, "dryRun": True}), full_and_empty())
     assert "\n".join(report_text(found)) == (
         "profile koord-descheduler: 2 nodes, 3 pods\n"
-        "  LowNodeLoad: 1 high, 1 both low\n"
+        "  LowNodeLoad: 1 high, 1 low\n"
         "    full: cpu 90 % → 60 %, memory 8 % → 5 %\n"
         "  default/first: full → empty by LowNodeLoad (dry run): node is overutilized, node cpu usage(90.00%)>threshold(70.00%)\n"
         "  1 pod to move"
@@ -193,6 +193,33 @@ def test_the_report_says_what_moves_and_what_is_gained() -> None:
             "memory": {"before": pytest.approx(7.5), "after": pytest.approx(5.0)},
         }
     }
+
+
+def test_the_report_says_in_words_why_nothing_moves() -> None:
+    for load, why in (
+        ({"high": {"cpu": "95%"}}, "nothing moves: no node is above its high thresholds"),
+        (
+            {"anomaly": {"rounds": 3}},
+            "nothing moves: no node has been above its high thresholds for long enough",
+        ),
+    ):
+        found = one_round(policies({**BY_LOAD, "load": {**BY_LOAD["load"], **load}}), full_and_empty())
+        assert any(why in line for line in report_text(found)), list(report_text(found))
+
+
+def test_nodes_are_low_by_prod_pods_only_where_a_threshold_is_about_them() -> None:
+    def told(**load: Any) -> str:
+        said = {**BY_LOAD["load"], **load}
+        heard = objects(
+            [node("full"), node("empty"), node("silent")],
+            [pod("p", "full")],
+            [report("full", {"p": "9"}), report("empty", {})],
+        )
+        return "\n".join(report_text(one_round(policies({**BY_LOAD, "load": said}), heard)))
+
+    assert "LowNodeLoad: 1 high, 1 low, 1 of unknown use" in told()
+    prod = {"prodHigh": {"cpu": "70%"}, "prodLow": {"cpu": "50%"}}
+    assert "LowNodeLoad: 1 high, 1 low and prod low, 1 of unknown use" in told(**prod)
 
 
 # --- letting them go ----------------------------------------------------------------------------------

@@ -49,6 +49,11 @@ def fit_units(
         if units.units_of(types[1:]) != {None}:
             return _unwanted(context, function, args[1:], types[1:])
         return args, plain, _with_units(found, named)
+    if function.name == "string" and (advice := units.shown_by(context.text(args[0]), types[0])) is not None:
+        return context.fail(
+            "KP204", f"a text shows no unit, `{context.text(args[0])}` is {spoken(types[0])}",
+            args[0].start, args[0].end, advice,
+        )  # fmt: skip
     if function.name in units.DROPS_UNIT:
         return args, plain, found
     keeps = function.name in units.KEEPS_UNIT

@@ -204,12 +204,30 @@ def _report_mixed(
     if joined.is_number and given.is_number and joined.unit != given.unit:
         clash(context, ",", operand(context, first), operand(context, part), part)
         return
+    help = "wrap the whole literal in `dyn()` where that is meant"
+    if joined == STRING and given.is_number:
+        help = _text_of(context, part) or help
     context.fail(
         "KP205",
         f"the {what} differ in type: `{context.text(first)}` is {spoken(joined)}, "
         f"`{context.text(part)}` is {spoken(given)}",
-        part.start, part.end, "wrap the whole literal in `dyn()` where that is meant",
+        part.start, part.end, help,
     )  # fmt: skip
+
+
+def _text_of(context: Context, part: ir.Node) -> str | None:
+    """How a number is written where a text belongs."""
+    written = context.text(part)
+    plain = isinstance(part, ir.Const) and context.type(part).unit is None
+    return f"write it as a text: `'{written}'`" if plain else as_text(context, part)
+
+
+def _value_of_map(context: Context, node: ir.MakeMap, wanted: Type) -> str | None:
+    """What to do about the first value of a map that is no text where all are to be."""
+    if wanted.params[-1] != STRING:
+        return None
+    other = next((value for _, value in node.entries if context.type(value) != STRING), None)
+    return None if other is None else _text_of(context, other)
 
 
 _WHOLES: Final[Mapping[Unit | None, str]] = MappingProxyType({Unit.CPU: "cpu", Unit.BYTES: "memory"})
@@ -249,6 +267,8 @@ def _fitted(context: Context, node: ir.Node, wanted: Type) -> ir.Node:
             help = f"convert it: `{wanted.name}({text})`"
         elif wanted.name == "string":
             help = as_text(context, node)
+        elif wanted.name == "map" and isinstance(node, ir.MakeMap):
+            help = _value_of_map(context, node, wanted)
         elif given == STRING and wanted.is_number and not isinstance(node, ir.Cond):
             help = as_number(context, node, wanted)
     return context.fail(code, message, node.start, node.end, help, replacement)

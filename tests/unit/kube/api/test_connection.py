@@ -270,7 +270,7 @@ def test_outside_of_a_pod_and_without_a_kubeconfig_it_says_what_to_do(
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST")
     with pytest.raises(
         ConfigurationError,
-        match=r"^there is no cluster to ask: .*KUBERNETES_SERVICE_HOST is not set.*Name a kubeconfig",
+        match=r"^there is no cluster to ask: .*KUBERNETES_SERVICE_HOST is not set.*Name a kubeconfig by `--kubeconfig FILE`",
     ):
         Connection.load(environment=os.environ)
     with pytest.raises(ConfigurationError, match="no kubeconfig to find context `x` in"):

@@ -209,7 +209,7 @@ now
 
 ROW_WISE = """
 node.name + "x"
-string(node.capacity.cpu)
+string(number(node.capacity.cpu))
 node.labels
 node.labels["pool"] + "x" == "ax" || node.unschedulable
 node.unschedulable && node.name + "a" == "n1a"

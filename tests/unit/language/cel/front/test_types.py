@@ -58,7 +58,7 @@ CALLS = [
     ("-node.pressure", "-_(double)"),
     ("max(node.capacity.cpu, 0)", "max(int)"),
     ("max(node.pressure, 0)", "max(double)"),
-    ("string(node.capacity.cpu)", "string(int)"),
+    ("string(number(node.capacity.cpu))", "string(int)"),
     # plain CEL: static overloads, numbers across types, run-time dispatch
     ("node.capacity.pods > 1.5", "_>_(int,double)"),
     ("1u < 2.5", "_<_(uint,double)"),
