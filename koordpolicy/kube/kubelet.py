@@ -131,6 +131,13 @@ def _credentials(access: KubeletAccess) -> tuple[ssl.SSLContext | bool, dict[str
 
 
 def _unreachable(access: KubeletAccess, error: Exception) -> KubeError:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        signer = f"`{access.ca_file}`" if access.ca_file is not None else "an authority of the system"
+        what = (
+            f"{error.certificate_error}: it has to be signed by {signer} for `{access.server_name or error.host}`;"
+            " where kubelets sign their own certificates, `--kubelet-insecure-tls` takes any"
+        )
+        return Unreachable(f"the kubelet at {access.url} cannot be trusted: {what}")
     if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError):
         what = error.os_error.strerror or str(error.os_error)
     else:

@@ -126,7 +126,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     pods.add_argument(
         "--kubelet-insecure-tls",
         action="store_true",
-        help="take any certificate of it, as kubelets sign their own",
+        help="take any certificate of it, where kubelets sign their own; whoever listens there then hears our token",
     )
     hooks = parser.add_argument_group("hooks, where containers start")
     hooks.add_argument(

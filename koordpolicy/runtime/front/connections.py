@@ -167,11 +167,13 @@ class Client:
             head = read_request(self._received, front.limits.head, front.limits.body)
             if head is None:
                 return
-            self._held = front.hold(head.length)
             self.request, self.turn = head, Turn.BODY
             self.deadline = front.now() + front.limits.body_seconds
             if head.waits and len(self._received) < head.taken + head.length:
                 self.socket.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        # Of the room for bodies it takes what has come: who only says that much is to come keeps nobody else from it.
+        came = min(len(self._received) - head.taken, head.length)
+        self._held += front.hold(came - self._held)
         end = head.taken + head.length
         if len(self._received) < end:
             return
@@ -216,6 +218,7 @@ class Client:
         self._wait_for_request()
         if self._received:
             self.idle = False
+            self.deadline = self._front.now() + self._front.limits.head_seconds
             self._take()
 
     def end_when_idle(self, newcomers: float) -> None:

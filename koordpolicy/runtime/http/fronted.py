@@ -98,9 +98,10 @@ class FrontConnection(asyncio.Protocol):
             head = read_request(self._received, _HEAD, limits.body)
             if head is None:
                 return None
-            self._among.answering.room.take(head.length)
-            self._held = head.length
             self._head = head
+        came = min(len(self._received) - head.taken, head.length)
+        self._among.answering.room.take(came - self._held)
+        self._held = came
         end = head.taken + head.length
         if len(self._received) < end:
             return None

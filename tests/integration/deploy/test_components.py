@@ -167,6 +167,8 @@ def test_the_agent_knows_its_flags_and_asks_for_no_more_than_is_explained() -> N
     (container,) = spec["containers"]
     given = parser({"agent"}).parse_args(["agent", *container["args"]])
     assert given.policies_from_manager
+    assert not given.kubelet_insecure_tls, "it would send its token to whoever listens there"
+    assert str(given.kubelet_ca_file) == "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
     assert container["command"] == ["koordpolicy", "agent"]
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert not container["securityContext"].get("privileged")

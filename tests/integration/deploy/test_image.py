@@ -219,7 +219,8 @@ def test_a_pod_is_mutated_placed_and_held_in_its_group(cluster: Cluster) -> None
     with OwnKubelet(OwnGroups("koordpolicy-image"), NODE) as kubelet:
         own = {
             "--kubelet-url": f"--kubelet-url={kubelet.url}",
-            "--kubelet-insecure-tls": "",
+            "--kubelet-ca-file": "",
+            "--kubelet-server-name": "",
             "--instance": f"--instance={NODE}",
         }
         cluster.start("agent", own, f"--kubelet-cgroup-root={kubelet.groups.parent}")

@@ -1,6 +1,7 @@
 """A kubelet's answers, good and bad, over HTTP."""
 
 import asyncio
+import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from koordpolicy.kube.errors import Forbidden, KubeError, Unreachable
 from koordpolicy.kube.kubelet import KubeletAccess, connect_kubelet
 from tests.parts.http_answers import answering
+from tests.unit.runtime.http.certificates import certificate
 
 ANSWERS = {
     "good": (200, '{"items": [{"metadata": {"name": "a"}}]}'),
@@ -77,5 +79,14 @@ def test_nobody_answers_or_nobody_is_trusted(url: str, tmp_path: Path) -> None:
 
     gone = asyncio.run(ask(KubeletAccess("https://127.0.0.1:1", insecure=True)))
     assert "does not answer" in gone.message
+    own = certificate(7)
+    for name, content in (("pem", own.pem), ("key", own.key), ("other", certificate(8).pem)):
+        (tmp_path / name).write_bytes(content)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "pem", tmp_path / "key")
+    with answering(by_token, context) as self_signed:
+        refused = asyncio.run(ask(KubeletAccess(self_signed, ca_file=tmp_path / "other", server_name="n1")))
+    assert f"signed by `{tmp_path}/other` for `n1`" in refused.message
+    assert "`--kubelet-insecure-tls` takes any" in refused.message
     missing = asyncio.run(ask(KubeletAccess(url.replace("http:", "https:"), ca_file=tmp_path / "ca.crt")))
     assert isinstance(missing, Unreachable)

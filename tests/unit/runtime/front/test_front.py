@@ -439,6 +439,32 @@ def test_who_keeps_a_front_waiting_shuts_nobody_out(place: Place, stall: str) ->
         assert place.ask(port) == (200, b"ok")
 
 
+def test_bodies_take_room_as_they_come(place: Place) -> None:
+    place.behind("s", in_turn(OK))
+    head = HEAD.replace(b"100", b"900") + b"\r\n"
+    with place.front("s", limits=FrontLimits(bodies=1000)) as port, ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(stalled(place, port, head))  # says that much is to come, and sends none of it
+        assert place.ask(port) == (200, b"ok")
+        stack.enter_context(stalled(place, port, head + b"x" * 890))
+        until(lambda: place.fronts[-1]._held == 890)
+        beyond = stack.enter_context(stalled(place, port, head + b"x" * 200))
+        assert beyond.recv(4096).startswith(b"HTTP/1.1 503 ")
+
+
+def test_half_a_head_behind_a_request_is_not_waited_for_as_long_as_a_next_request(place: Place) -> None:
+    place.behind("s", in_turn(OK))
+    request = b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\na"
+    with (
+        place.front("s", limits=FrontLimits(head_seconds=0.3)) as port,
+        stalled(place, port, request + b"POST /mut") as one,
+    ):
+        told = b""
+        while piece := one.recv(4096):  # which would time out while the front waits
+            told += piece
+    assert told.endswith(b"ok")
+
+
 def test_a_request_before_the_answer_to_the_one_before_it_waits_for_its_turn(place: Place) -> None:
     behind = place.behind("s", in_turn(OK))
     request = b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n"

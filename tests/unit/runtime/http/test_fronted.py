@@ -163,6 +163,18 @@ def test_what_no_front_says_ends_the_connection(said: bytes, status: int, tmp_pa
     play("uvloop", scene)
 
 
+def test_a_body_takes_room_as_it_comes(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with served(tmp_path), front(tmp_path) as one, front(tmp_path) as other:
+            one.writer.write(b"POST /told HTTP/1.1\r\nHost: a\r\nContent-Length: 900\r\n\r\n" + b"x" * 100)
+            await asyncio.sleep(0.05)
+            assert (await other.ask("/told", b"x" * 900)).status == 201
+            one.writer.write(b"x" * 800)
+            assert (await one.answer()).status == 201
+
+    play("uvloop", scene)
+
+
 def test_bodies_beyond_what_all_may_take_are_to_be_brought_later(tmp_path: Path) -> None:
     async def scene() -> None:
         async with served(tmp_path), front(tmp_path) as one, front(tmp_path) as other:
