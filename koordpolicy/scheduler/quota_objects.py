@@ -7,7 +7,7 @@ from typing import Final
 
 from koordpolicy.cluster.quota_policy import QuotaPolicy, builtin
 from koordpolicy.cluster.quotas import Quotas
-from koordpolicy.kube import AlreadyExists, Cluster, KubeError, Object
+from koordpolicy.kube import AlreadyExists, Cluster, KubeError, NotFound, Object
 from koordpolicy.kube.resources import ELASTIC_QUOTAS
 from koordpolicy.model.protocol import (
     DEFAULT_QUOTA,
@@ -70,8 +70,11 @@ class QuotaCreation:
                 continue  # the news of it is on its way
             except KubeError as error:
                 if (text := f"{obj['metadata']['name']}: {error}") != self._told:
-                    LOG.warning(
-                        "quota %s; it is tried again (QuotaTree.builtin says when, and in which namespace)",
+                    # Quotas hold without their objects: where nobody has made the namespace, nobody misses them either.
+                    LOG.log(
+                        logging.INFO if isinstance(error, NotFound) else logging.WARNING,
+                        "quota %s; it holds all the same, and its object is tried again (QuotaTree.builtin says when, and in"
+                        " which namespace)",
                         text,
                     )
                 self._told = text

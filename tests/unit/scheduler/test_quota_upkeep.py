@@ -1,6 +1,9 @@
 """What the scheduler does about quotas beside decisions: figures in their objects, and evictions where too much is in use."""
 
 import asyncio
+import logging
+
+import pytest
 
 from koordpolicy.kube import Object
 from koordpolicy.kube.memory import MemoryCluster, Store
@@ -89,11 +92,14 @@ def test_nobody_is_evicted_unless_policy_says_so() -> None:
     assert going(kept) == []
 
 
-def test_quotas_that_there_always_are_get_objects_where_these_are_absent() -> None:
-    asyncio.run(_create())
+def test_quotas_that_there_always_are_get_objects_where_these_are_absent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    asyncio.run(_create(caplog))
 
 
-async def _create() -> None:
+async def _create(caplog: pytest.LogCaptureFixture) -> None:
     given = {"quotaGroupNamespace": "quotas", "systemQuotaGroupMax": {"cpu": 2}}
     world = Cluster(arguments(**given))
     store = Store(lambda: 0.0)
@@ -105,6 +111,8 @@ async def _create() -> None:
     }  # fmt: skip
     await kept.report_once()
     assert not (await cluster.list(ELASTIC_QUOTAS)).items, "there is no such namespace yet"
+    assert "quotas" in caplog.text
+    assert not [one for one in caplog.records if one.levelno > logging.INFO], "which is nobody's fault"
     await cluster.create(NAMESPACES, {"metadata": {"name": "quotas"}})
     await cluster.create(ELASTIC_QUOTAS, own, namespace="quotas")
     world.pass_time(61)
