@@ -22,6 +22,7 @@ from koordpolicy.runtime.metrics.metric import MetricKind
 from koordpolicy.runtime.metrics.table import METRICS
 from tests.conftest import REPOSITORY
 from tests.integration.agent.node import NODE, Node, has_writable_groups
+from tests.integration.monitoring.drawing import draw
 from tests.parts.apiserver import Access, ApiServer
 from tests.parts.deployed import apply, manifests
 from tests.parts.fixtures import need
@@ -37,6 +38,7 @@ DASHBOARDS = {
 OF_SCRAPES = {"component", "instance"}
 OF_PROCESSES = {"process_cpu_seconds_total", "process_resident_memory_bytes"}
 
+PICTURES = REPOSITORY / "build" / "monitoring"
 LIVE = pytest.mark.skipif(
     os.environ.get("KOORDPOLICY_MONITORING") != "full",
     reason="two minutes of an API server, three processes and Prometheus: KOORDPOLICY_MONITORING=full",
@@ -124,6 +126,15 @@ class Prometheus:
 
     def query(self, expression: str) -> Sequence[Any]:
         found: Sequence[Any] = self.ask(f"query?query={urllib.parse.quote(expression)}")["result"]
+        return found
+
+    def range(self, expression: str) -> Sequence[Any]:
+        """Its series over the last two minutes."""
+        asked = urllib.parse.quote(expression.replace("$__rate_interval", "30s"))
+        now = time.time()
+        found: Sequence[Any] = self.ask(f"query_range?query={asked}&start={now - 120}&end={now}&step=1")[
+            "result"
+        ]
         return found
 
     def is_ready(self) -> bool:
@@ -321,6 +332,8 @@ def test_prometheus_scrapes_real_processes_every_panel_has_data_and_alerts_fire(
             lambda: without_data() == {} and "policies: Trouble with the source" in found,
             lambda: "a directory that is gone is no trouble",
         )
+        for name, board in DASHBOARDS.items():
+            assert draw(board, prometheus.range, PICTURES / f"{name}.png") == [], name
 
 
 def _waiting(access: Access) -> list[tuple[str, Any]]:
