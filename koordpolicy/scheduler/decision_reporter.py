@@ -31,12 +31,16 @@ while a backlog drains they may come later."""
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Who is told: what counts decisions, by result and by revision, what keeps track of failures, what tells people."""
+    """Who is told: what counts decisions, by result and by revision, what keeps track of failures, what tells people.
+
+    `revision_of` gives what people call the revision of a digest.
+    """
 
     metrics: Counters
     counts: DecisionCounts
     troubles: Troubles
     recorder: EventRecorder
+    revision_of: Callable[[str], str] = str
 
 
 class DecisionReporter:
@@ -71,7 +75,8 @@ class DecisionReporter:
         elif decision.passed_on:
             result = "passed_on"
         self._audience.metrics.add("koordpolicy_scheduler_attempts_total", result=result)
-        self._audience.counts.add(self._decision, decision.digest, failed=_of_policy(decision.failure))
+        revision = self._audience.revision_of(decision.digest)
+        self._audience.counts.add(self._decision, revision, failed=_of_policy(decision.failure))
         if self._log is not None:
             failure = None if outcome is None else outcome.error
             self._log.settled(decision, result, decision.problem if failure is None else worded(failure))

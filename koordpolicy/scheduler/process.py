@@ -190,7 +190,9 @@ class Running:
         self.scheduler.ahead = lambda: _ahead(component)
         metrics = component.process.metrics
         reporter = DecisionReporter(
-            Audience(metrics, component.counts, component.troubles, component.recorder),
+            Audience(
+                metrics, component.counts, component.troubles, component.recorder, component.revision_of
+            ),
             lambda digest: _graph_of(component, digest),
             choice.profile,
             log,

@@ -318,6 +318,11 @@ def test_prometheus_scrapes_real_processes_every_panel_has_data_and_alerts_fire(
             return {place: asked for place, asked in queries() if place not in {*found, *PER_PANEL}}
 
         until(lambda: not without_data(), lambda: f"{without_data()} {_waiting(access)}")
+        decided, active = (
+            {one["metric"]["revision"] for one in prometheus.query(f"last_over_time({name}[5m])")}
+            for name in ("koordpolicy_revision_decisions_total", "koordpolicy_active_revision_info")
+        )
+        assert decided == active, "one word for a revision in all processes"
         assert "KoordpolicyRevisionRejected" not in prometheus.firing()
         (policies / "share.yaml").write_text(SHARE.format(field="parameters: {noSuchParameter: 1%}"))
         until(lambda: "KoordpolicyRevisionRejected" in prometheus.firing(), lambda: str(prometheus.firing()))
