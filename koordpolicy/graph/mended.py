@@ -14,6 +14,7 @@ _BY_THEMSELVES: Final = frozenset(
         "KP204",
         "KP205",
         "KP207",
+        "KP208",
         "KP209",
         "KP210",
         "KP211",
@@ -22,6 +23,7 @@ _BY_THEMSELVES: Final = frozenset(
         "KP214",
         "KP220",
         "KP306",
+        "KP309",
     )
 )
 """Mistakes of a value or of a part of an expression, whatever else stands around it."""

@@ -50,7 +50,8 @@ def readable(document: Document) -> Spec | None:
             return model.model_validate(data).spec
         except ValidationError as faults:
             paths = [
-                _prunable(_path(fault)) for fault in faults.errors(include_url=False, include_context=False)
+                _prunable(_path(fault), data)
+                for fault in faults.errors(include_url=False, include_context=False)
             ]
             if any(path is None or not document.positions.has(path) for path in paths):
                 return None
@@ -58,22 +59,40 @@ def readable(document: Document) -> Spec | None:
     return None
 
 
-def _prunable(path: Path) -> Path | None:
-    """The key to leave out for a fault: no element of a list, whose others would be counted anew."""
+def _prunable(path: Path, data: Data) -> Path | None:
+    """The key to leave out for a fault: one that is there, but for an element of a list the whole list, whose others would be
+    counted anew.
+    """
     whole = path[:-1] if path[-1:] == (KEY,) else path
-    outside = whole[: next((at for at, step in enumerate(whole) if isinstance(step, int)), len(whole))]
-    return outside if outside[:1] == ("spec",) and len(outside) > 1 else None
+    if not (whole and isinstance(whole[-1], str) and _has(data, whole)):
+        whole = whole[: next((at for at, step in enumerate(whole) if isinstance(step, int)), len(whole))]
+    return whole if whole[:1] == ("spec",) and len(whole) > 1 else None
 
 
-def _pruned(data: dict[str, Data], paths: Collection[Path]) -> dict[str, Data]:
-    """The data without what stands at some paths, which lead through mappings alone."""
-    pruned: dict[str, Data] = {}
-    for key, value in data.items():
-        if (key,) in paths:
-            continue
-        below = {path[1:] for path in paths if path[0] == key}
-        pruned[key] = _pruned(value, below) if below and isinstance(value, dict) else value
-    return pruned
+def _has(data: Any, path: Path) -> bool:
+    """Whether something stands at a path."""
+    for step in path:
+        if isinstance(data, dict):
+            found = step in data
+        else:
+            found = isinstance(data, list) and isinstance(step, int) and step < len(data)
+        if not found:
+            return False
+        data = data[step]
+    return True
+
+
+def _pruned(data: Any, paths: Collection[Path]) -> Any:
+    """The data without the keys at some paths."""
+    if not paths:
+        return data
+    steps = list(enumerate(data)) if isinstance(data, list) else list(data.items())
+    kept = {
+        step: _pruned(value, {path[1:] for path in paths if path[0] == step})
+        for step, value in steps
+        if (step,) not in paths
+    }
+    return list(kept.values()) if isinstance(data, list) else kept
 
 
 def _header(document: Document, found: Diagnostics) -> bool:
