@@ -10,7 +10,7 @@ from koordpolicy.console.playground import Playground
 from koordpolicy.console.policies import PolicyView
 from koordpolicy.console.questions import Questions
 from koordpolicy.console.static_files import static_routes
-from koordpolicy.console.stories import story_of
+from koordpolicy.console.stories import pod_name, story_of
 from koordpolicy.console.worlds.world import CannotAnswer, PodSpan, World
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
@@ -20,9 +20,9 @@ from koordpolicy.runtime.http.routing import JSON, Handler, Request, Response, R
 
 _BYTES: Final = "application/octet-stream"
 _FOUND: Final = 40
+"""Pods and nodes that a search gives at most."""
 _MOST_WAITING: Final = 4
 """Questions about edited policies at a time; each may take seconds."""
-"""Pods and nodes that a search gives at most."""
 
 _T = TypeVar("_T")
 
@@ -161,7 +161,7 @@ class ConsoleApi:
         """The pods that have no node, as they are now."""
         picture = await self.world.picture()
         waiting = [
-            f"{pod['metadata'].get('namespace') or 'default'}/{pod['metadata']['name']}"
+            pod_name(pod)
             for pod in picture.pods
             if not (pod.get("spec") or {}).get("nodeName")
             and (pod.get("status") or {}).get("phase") in (None, "Pending")

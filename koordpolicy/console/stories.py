@@ -18,9 +18,14 @@ _HISTORY: Final = 20
 def story_of(
     questions: Questions, picture: Snapshot, name: str, spans: Sequence[PodSpan], submitted: Object | None
 ) -> dict[str, Any]:
-    """Each chapter with its answer, or why there is none. `spans` are the pod's, `submitted` as its owner wrote it."""
+    """Each chapter with its answer, or why there is none. `spans` are the pods', `submitted` as its owner wrote it.
+
+    Raises `CannotAnswer` where nobody has heard of the pod.
+    """
     now = picture.taken
     mine = sorted((span for span in spans if span.pod == name), key=lambda span: span.start)
+    if not mine and submitted is None and not any(pod_name(pod) == name for pod in picture.pods):
+        raise CannotAnswer(f"there is no pod `{name}`, and was none: `namespace/name` is what it is called")
     current = next((span for span in reversed(mine) if span.at(now) and span.node), None)
     chapters: dict[str, Any] = {
         "pod": name,
@@ -43,3 +48,9 @@ def _told(question: Any) -> Mapping[str, Any]:
     except CannotAnswer as error:
         return {"unknown": str(error)}
     return answer
+
+
+def pod_name(pod: Object) -> str:
+    """A pod as it is called here: `namespace/name`."""
+    metadata = pod["metadata"]
+    return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"

@@ -106,7 +106,7 @@ function figures(node, at) {
       h("div", { class: "figure" }, h("div", { class: "row" }, h("span", {}, "requested"), h("b", {}, percent(value("requested")))), bar([{ name: "requested", text: percent(value("requested")), value: value("requested"), colour: ramp(0.65) }], 100)),
       h("div", { class: "figure" }, h("div", { class: "row" }, h("span", {}, "memory"), h("b", {}, percent(value("memory")))), bar([{ name: "memory", text: percent(value("memory")), value: value("memory"), colour: ramp(0.65) }], 100)),
     ),
-    value("offered") > 0 && h("p", { class: "muted" }, `Lent a second time: ${part(value("offered"))} cores.`),
+    value("offered") > 0 && h("p", { class: "muted" }, `Offered a second time, to best-effort work: ${part(value("offered"))} cores.`),
   ];
 }
 

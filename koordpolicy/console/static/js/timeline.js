@@ -22,6 +22,13 @@ export class Timeline {
       { class: "timeline", "aria-label": "Time" },
       h("div", { class: "controls" }, this.play, this.back, this.on, this.time, this.now, this.speed),
       h("div", { class: "track" }, this.canvas, this.range),
+      h(
+        "p",
+        { class: "keys" },
+        h("span", { class: "key" }, h("i", { style: { background: sort("LS") } }), "services use"),
+        h("span", { class: "key" }, h("i", { style: { background: sort("BE") } }), "best effort uses"),
+        h("span", { class: "key" }, h("i", { class: "dashed" }), "requested"),
+      ),
     );
     this.show = () => this.#show();
     store.addEventListener("clock", this.show);

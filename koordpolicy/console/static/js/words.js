@@ -31,7 +31,9 @@ export function moment(seconds, clock) {
   if (clock?.span !== undefined) {
     const passed = Math.max(0, Math.round(seconds - clock.start));
     const day = Math.floor(passed / 86400);
-    const text = `${two(Math.floor(passed / 3600) % 24)}:${two(Math.floor(passed / 60) % 60)}`;
+    // The end of the only day is its 24:00.
+    const hour = passed === 86400 && clock.span <= 86400 ? 24 : Math.floor(passed / 3600) % 24;
+    const text = `${two(hour)}:${two(Math.floor(passed / 60) % 60)}`;
     return clock.span > 86400 ? `day ${day + 1}, ${text}` : text;
   }
   return new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
