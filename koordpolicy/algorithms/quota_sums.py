@@ -203,18 +203,21 @@ class QuotaSums:
         self._unsettled[account.terms.name] = account
         if account.children:
             _add(account.child_request, amounts, sign)
-        path, numbers = account.path or self._path(account), amounts.items()
+        path = account.path or self._path(account)
         if sign > 0:
-            for one in path:
-                left = one.left
-                for key, number in numbers:
+            short = False
+            for key, number in amounts.items():
+                for one in path:
+                    left = one.left
                     left[key] = now = left[key] - number
                     if now < 0:
-                        self._over.add(one.terms.name)
-                        self.ample = False
+                        short = True
+            if short:
+                for one in path:
+                    self._see_whether_over(one)
         else:
             for one in path:
-                for key, number in numbers:
+                for key, number in amounts.items():
                     one.left[key] += number
                 if one.terms.name in self._over:
                     self._see_whether_over(one)

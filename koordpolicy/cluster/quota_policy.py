@@ -1,24 +1,27 @@
 """What policy says of quotas to whoever keeps them: their terms, whose a pod is, what it counts for."""
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from koordpolicy.algorithms.quota_sums import QuotaTerms
-from koordpolicy.algorithms.quota_tree import QuotaTree
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.cluster.prepared import prepared
+from koordpolicy.cluster.prepared import PreparedDecision, prepared
 from koordpolicy.cluster.quota_of_pod import KIND, quota_record, says_anything
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration
+from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import ROOT_QUOTA
 from koordpolicy.model.quota import Quota
 from koordpolicy.model.reading import Amounts
 
 LOG: Final = logging.getLogger(__name__)
+
+_ABOUT: Final = ("pod", "namespaceObject", "now")
+_ASKING: Final = ("pod", "namespaceObject", "namespaceQuotas", "now")
+"""The records of what is asked of each pod. They are handed over by position: making a mapping of them takes as long as the answer."""
 
 _RUNTIME: Final = "Runtime"
 _GONE: Final = "Gone"
@@ -79,6 +82,8 @@ class QuotaPolicy:
             self._terminating,
             self._preemptible,
         )
+        for one in asked:
+            assert one.roots == (_ASKING if one is self._quota_of_pod else _ABOUT)
         self.reads_time: Final = any(root == "now" for one in asked for root, _ in one.facts)
         """Whether it depends on the time where a pod belongs."""
 
@@ -138,31 +143,40 @@ class QuotaPolicy:
             not quota.is_parent or asked("scheduling.ofParents", otherwise=True),
         )
 
-    def quota_of(self, tree: QuotaTree, roots: Mapping[str, Any]) -> tuple[str, str]:
-        """Names of the quota that a pod asks for, and of the one that it belongs to; empty for none. Raises CelError."""
-        if not self.speaks or not (self._enabled_for_all or self._enabled.value(roots) is not False):
-            return "", ""
-        name = str(self._quota_of_pod.value(roots) or "")
-        if name in tree:
-            return name, name
-        otherwise = self._fallback.value(roots)
-        return name, name if otherwise is None else str(otherwise)
+    def holds(self, pod: Record, namespace: Record, now: Any) -> bool:
+        """Whether quotas are kept for a pod at all. Raises CelError."""
+        if self._enabled_for_all:
+            return self.speaks
+        return self.speaks and _said(self._enabled, pod, namespace, now) is not False
 
-    def counts(self, pod: Pod, roots: Mapping[str, Any], now: int) -> bool:
-        """Whether a pod counts for its quota that is on its way out. Raises CelError."""
-        until = self._terminating.value(roots)
+    def asked_by(self, pod: Record, namespace: Record, leads: Record, now: Any) -> str:
+        """The quota that a pod asks for, which may not be there; empty for none. Raises CelError."""
+        if not ((self._enabled_for_all and self.speaks) or self.holds(pod, namespace, now)):
+            return ""
+        asks = self._quota_of_pod
+        found = asks.constant if asks.program is None else asks.program.call(pod, namespace, leads, now)
+        return str(found or "")
+
+    def instead_of(self, name: str, pod: Record, namespace: Record, now: Any) -> str:
+        """The quota that a pod belongs to where the one that it asks for is not there. Raises CelError."""
+        otherwise = _said(self._fallback, pod, namespace, now)
+        return name if otherwise is None else str(otherwise)
+
+    def counts(self, pod: Pod, facts: Record, namespace: Record, now: Any, at: int) -> bool:
+        """Whether a pod counts for its quota that is on its way out, in nanoseconds since 1970. Raises CelError."""
+        until = _said(self._terminating, facts, namespace, now)
         # The API server sets the time of deletion to when the grace period ends.
-        return until == _GONE or (until != _DELETED and now <= (pod.deleted_at or 0))
+        return until == _GONE or (until != _DELETED and at <= (pod.deleted_at or 0))
 
-    def preemptible(self, roots: Mapping[str, Any]) -> bool:
+    def preemptible(self, pod: Record, namespace: Record, now: Any) -> bool:
         """Whether a pod may have to go for others. Raises CelError."""
-        return self._preemptible.value(roots) is not False
+        return _said(self._preemptible, pod, namespace, now) is not False
 
-    def whole_request(self, view: PodView, roots: Mapping[str, Any]) -> Amounts:
+    def whole_request(self, view: PodView, namespace: Record, now: Any) -> Amounts:
         """What a pod counts for, of all resources. Raises CelError."""
         request: Amounts = view.facts["resources.request"]  # type: ignore[assignment]  # the fact's type says so
         overhead = view.pod.overhead
-        if overhead and self._overhead.value(roots) is False:
+        if overhead and _said(self._overhead, view.facts, namespace, now) is False:
             return {name: number - overhead.get(name, 0) for name, number in request.items()}
         return request
 
@@ -180,6 +194,10 @@ class QuotaPolicy:
         """A duration of a revision."""
         found = self.graph.about(KIND, "").value_or(field, None)
         return found.ns if isinstance(found, Duration) else 0
+
+
+def _said(decision: PreparedDecision, pod: Record, namespace: Record, now: Any) -> Any:
+    return decision.constant if decision.program is None else decision.program.call(pod, namespace, now)
 
 
 def builtin(name: str, known: Quota | None) -> Quota:

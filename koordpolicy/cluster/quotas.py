@@ -316,7 +316,11 @@ class Quotas:
 
     def came(self, view: PodView) -> None:
         """A pod counts on a node, or has changed there."""
-        if self.active:
+        member = self._members.get(view.pod.key)
+        if member is not None and member.view is view:
+            if not member.placed:
+                self._use(member, 1)
+        elif self.active:
             self._put(view, placed=True)
 
     def left(self, view: PodView) -> None:
@@ -373,6 +377,8 @@ class Quotas:
             home.sums.request_of(home.account, member.request, reserved=member.reserved)
         if placed:
             self._use(member, 1)
+        elif home is not None and self._is_within(member, home):
+            self._sure_of, self._sure_at = view, self._stamp
 
     def _drop(self, key: PodKey) -> None:
         """Count a pod no more; `placed` stays as it was, for whoever counts it again."""
@@ -404,7 +410,7 @@ class Quotas:
         if quota.sums is self._outside:
             self._capacity.clear()
         if not member.reserved:
-            by_priority, priority = quota.preemptible, member.view.priority
+            by_priority, priority = quota.preemptible, member.view.pod.priority or 0
             total = by_priority.get(priority)
             if total is None and sign > 0:
                 by_priority[priority] = (
@@ -491,31 +497,38 @@ class Quotas:
         policy = self.policy
         if policy is None:
             return None
-        roots = self.roots(view) if policy.reads_time else self._roots_but_time(view)
-        if view.pod.deleted_at is not None and not policy.counts(view.pod, roots, self.clock()):
+        pod, facts, namespace = view.pod, view.facts, view.pod.namespace
+        about, leads = self._namespaces.get(namespace, NO_FACTS), self._leads.get(namespace)
+        if leads is None:
+            leads = self._led_to(namespace)
+        now = TIMES.timestamp(self.clock()) if policy.reads_time else NO_FACTS
+        if pod.deleted_at is not None and not policy.counts(pod, facts, about, now, self.clock()):
             return None
-        asked, name = policy.quota_of(self.tree, roots)
+        name = asked = policy.asked_by(facts, about, leads, now)
         found = self._quotas.get(name)
-        if found is None:
-            return QuotaPod(view, asked)
-        request = masked(policy.whole_request(view, roots), found.kept.terms.max.keys())
-        return QuotaPod(view, asked, name, request, not policy.preemptible(roots), home=found)
+        if found is None or found.sums is self._outside:  # else the tree has it
+            if asked not in self.tree and policy.holds(facts, about, now):
+                name = policy.instead_of(asked, facts, about, now)
+                found = self._quotas.get(name)
+            if found is None:
+                return QuotaPod(view, asked)
+        request = masked(policy.whole_request(view, about, now), found.kept.terms.max.keys())
+        return QuotaPod(view, asked, name, request, not policy.preemptible(facts, about, now), home=found)
 
     def roots(self, view: PodView) -> Mapping[str, Any]:
         """The records of a decision about a pod of a quota."""
-        return {**self._roots_but_time(view), "now": TIMES.timestamp(self.clock())}
-
-    def _roots_but_time(self, view: PodView) -> dict[str, Any]:
-        """The same where nothing reads the time, as is asked for each pod."""
         namespace = view.pod.namespace
         leads = self._leads.get(namespace)
-        if leads is None:
-            leads = self._leads[namespace] = led_to(self.tree, namespace)
         return {
             "pod": view.facts,
             "namespaceObject": self._namespaces.get(namespace, NO_FACTS),
-            "namespaceQuotas": leads,
+            "namespaceQuotas": self._led_to(namespace) if leads is None else leads,
+            "now": TIMES.timestamp(self.clock()),
         }
+
+    def _led_to(self, namespace: str) -> Record:
+        found = self._leads[namespace] = led_to(self.tree, namespace)
+        return found
 
     def limit(self, name: str) -> Amounts:
         """What the pods of a quota may have together now; a resource that is missing has no limit."""
@@ -530,17 +543,20 @@ class Quotas:
         if view is self._sure_of and self._sure_at == self._stamp:
             return True
         member = self._members.get(view.pod.key)
-        if member is None or member.view is not view or member.placed or member.reserved:
+        if member is None or member.view is not view or (home := member.home) is None:
             return False
-        quota = member.home
-        if quota is None or not quota.shares:
-            return False
-        if quota.kept.tree not in self._capacity:
-            self.capacity(quota.kept.tree)
-        if not quota.sums.ample:
+        if not self._is_within(member, home):
             return False
         self._sure_of, self._sure_at = view, self._stamp
         return True
+
+    def _is_within(self, member: QuotaPod, home: _Quota) -> bool:
+        """The same of a pod that counts."""
+        if member.placed or member.reserved or not home.shares:
+            return False
+        if home.kept.tree not in self._capacity:
+            self.capacity(home.kept.tree)
+        return home.sums.ample
 
     def excess(
         self, member: QuotaPod, request: Amounts | None = None, *, without: int | None = None

@@ -185,7 +185,7 @@ class QuotaUpkeep:
             roots = quotas.roots(member.view)
             try:
                 stays = spared.value(roots) is not False
-                request = policy.whole_request(member.view, roots)
+                request = policy.whole_request(member.view, roots["namespaceObject"], roots["now"])
             except CelError:
                 stays, request = True, member.request
             ordered.append((sort_key(order, roots), QuotaMember(key, request, stays)))

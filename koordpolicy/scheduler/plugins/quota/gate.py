@@ -52,10 +52,10 @@ class QuotaGate:
 
     def concerned(self, view: PodView) -> bool:
         """Whether a pod waits for its quota, or may have to."""
+        if self._places and (not self._quotas.active or view.pod.key in self._places):
+            return True
         quotas = self._host.cluster.quotas
-        if not quotas.active:
-            return bool(self._places)
-        return view.pod.key in self._places or not quotas.certainly_within(view)
+        return quotas.active and not quotas.certainly_within(view)
 
     def gate(self, view: PodView, _parameters: Parameters) -> Refusal | None:
         """Why a pod is to wait: it is not within its quota, and has nobody there whom it could make go."""
