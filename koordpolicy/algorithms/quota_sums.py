@@ -61,8 +61,13 @@ class QuotaAccount:
     guaranteed: Amounts = field(default_factory=lambda: NOTHING)
     parent: "QuotaAccount | None" = None
     children: dict[str, "QuotaAccount"] = field(default_factory=dict)
-    path: "tuple[QuotaAccount, ...]" = ()
-    """The quota itself and those above it, as far as they are known; empty until somebody asks."""
+    lefts: "tuple[dict[str, int], ...]" = ()
+    """What the quota itself leaves and those above it, as far as they are known; empty until a pod below asks for something."""
+    guarantees: bool = False
+    heard: bool = True
+    """Whether its parent has heard what it asks for now."""
+    told: dict[str, int] | None = None
+    """What quotas above have heard that it uses, where that is not what it uses by now."""
     level: QuotaLevel = field(default_factory=QuotaLevel)
     parts: Mapping[str, QuotaPart] = field(default_factory=lambda: _NO_PARTS)
     """What it brings to the split of its parent."""
@@ -82,10 +87,10 @@ class QuotaSums:
         """Quotas that would stand below themselves."""
         self._keys: dict[str, int] = {}
         """How many quotas track a resource."""
-        self._unsettled: dict[str, QuotaAccount] = {}
+        self._unsettled: list[QuotaAccount] = []
         """Quotas whose parents have not heard what they ask for now."""
-        self._told: dict[str, dict[str, int]] = {}
-        """What quotas above have heard that a quota uses, where that is not what it uses by now."""
+        self._told: list[QuotaAccount] = []
+        """Quotas of which those above do not know what they use by now."""
         self._uneven: set[str] = set()
         """Quotas that may get more or less than they ask for though there is enough for all."""
         self._over: set[str] = set()
@@ -94,7 +99,7 @@ class QuotaSums:
         """Whether all quotas may certainly use all that they ask for: none is over, none uneven."""
         self._eased: dict[str, None] = {}
         self._paths: list[QuotaAccount] = []
-        """The quotas whose paths are kept."""
+        """The quotas whose `lefts` are kept."""
 
     def __len__(self) -> int:
         return len(self._accounts) - 1
@@ -145,7 +150,7 @@ class QuotaSums:
             before = account.terms.max
             self._leave(account)
         _leave_more(account, terms.max, before)
-        account.terms = terms
+        account.terms, account.guarantees = terms, terms.guarantees
         if terms.guarantees:
             account.allocated = dict(account.used)
             for child in account.children.values():
@@ -200,29 +205,38 @@ class QuotaSums:
         self, account: QuotaAccount, amounts: Amounts, sign: int = 1, *, reserved: bool = False
     ) -> None:
         """The same of a quota that is at hand: with many of them, finding one takes its time."""
-        self._unsettled[account.terms.name] = account
+        # Of many quotas each is met seldom: what is looked at here and there is what takes time, so that it is little.
+        if account.heard:
+            account.heard = False
+            self._unsettled.append(account)
         if account.children:
             _add(account.child_request, amounts, sign)
-        path = account.path or self._path(account)
+        own, parent = account.left, account.parent
+        lefts = () if parent is None else parent.lefts or self._lefts(parent)
         if sign > 0:
             short = False
             for key, number in amounts.items():
-                for one in path:
-                    left = one.left
+                own[key] = now = own[key] - number
+                if now < 0:
+                    short = True
+                for left in lefts:
                     left[key] = now = left[key] - number
                     if now < 0:
                         short = True
             if short:
-                for one in path:
+                for one in self._upwards(account):
                     self._see_whether_over(one)
         else:
-            for one in path:
-                for key, number in amounts.items():
-                    one.left[key] += number
-                if one.terms.name in self._over:
-                    self._see_whether_over(one)
+            for key, number in amounts.items():
+                own[key] += number
+                for left in lefts:
+                    left[key] += number
+            if self._over:
+                for one in self._upwards(account):
+                    if one.terms.name in self._over:
+                        self._see_whether_over(one)
         if reserved:
-            for one in path:
+            for one in self._upwards(account):
                 _add(one.reserved_request, amounts, sign)
 
     def add_used(self, name: str, amounts: Amounts, sign: int = 1, *, reserved: bool = False) -> None:
@@ -233,12 +247,13 @@ class QuotaSums:
         self, account: QuotaAccount, amounts: Amounts, sign: int = 1, *, reserved: bool = False
     ) -> None:
         """The same of a quota that is at hand."""
-        if account.terms.guarantees:
+        if account.guarantees:
             _add(account.allocated, amounts, sign)
             self._guarantee(account)
-        name, used = account.terms.name, account.used
-        if name not in self._told:
-            self._told[name] = dict(used)
+        used = account.used
+        if account.told is None:
+            account.told = used.copy()
+            self._told.append(account)
         if sign > 0:
             for key, number in amounts.items():
                 if number:
@@ -246,7 +261,7 @@ class QuotaSums:
         else:
             _add(used, amounts, sign)
         if reserved:
-            for one in account.path or self._path(account):
+            for one in self._upwards(account):
                 _add(one.reserved_used, amounts, sign)
 
     # --- what may be used -------------------------------------------------------------------------
@@ -334,10 +349,13 @@ class QuotaSums:
             yield account
             account = account.parent
 
-    def _path(self, account: QuotaAccount) -> "tuple[QuotaAccount, ...]":
-        """The same, kept until any quota stands elsewhere."""
+    def _lefts(self, account: QuotaAccount) -> "tuple[dict[str, int], ...]":
+        """What a quota leaves, and those above it, kept until any quota stands elsewhere."""
         above = account.parent
-        account.path = found = (account, *((above.path or self._path(above)) if above is not None else ()))
+        account.lefts = found = (
+            account.left,
+            *(() if above is None else above.lefts or self._lefts(above)),
+        )
         self._paths.append(account)
         return found
 
@@ -345,7 +363,7 @@ class QuotaSums:
         """Let a quota stand below another one, or below none."""
         account.parent = parent
         for one in self._paths:
-            one.path = ()
+            one.lefts = ()
         self._paths.clear()
 
     def _enter(self, account: QuotaAccount) -> None:
@@ -432,8 +450,9 @@ class QuotaSums:
         if self._told:
             self._tell()
         if self._unsettled:
-            accounts, self._unsettled = self._unsettled, {}
-            for account in accounts.values():
+            accounts, self._unsettled = self._unsettled, []
+            for account in accounts:
+                account.heard = True
                 if not account.children:  # what its own pods ask for is all
                     account.child_request = _asked(account)
                 self._lift(account)
@@ -441,14 +460,14 @@ class QuotaSums:
     def _tell(self) -> None:
         """Let quotas above count what is used, once for all pods of a quota that have come and gone meanwhile."""
         while self._told:
-            name, told = self._told.popitem()
-            account = self._accounts[name]
+            account = self._told.pop()
             more = dict(account.used)
-            _add(more, told, -1)
-            for one in self._path(account)[1:]:
+            _add(more, account.told or NOTHING, -1)
+            account.told = None
+            for one in self._upwards(account.parent):
                 _add(one.used, more, 1)
-                if one.terms.name in self._told:
-                    _add(self._told[one.terms.name], more, 1)
+                if one.told is not None:
+                    _add(one.told, more, 1)
 
     def _lift(self, account: QuotaAccount) -> None:
         """Carry what a quota asks for upwards, as far as that changes anything."""

@@ -52,17 +52,21 @@ class QuotaPod:
 
 @dataclass(slots=True)
 class _Quota:
-    """A quota with its sums and its pods; what those on nodes have together that may be preempted, by priority.
+    """A quota with its sums and its pods; what those on nodes have together that may be preempted, by priority, from when
+    somebody wants to know on.
 
-    `shares` says whether its limit is its runtime in a tree, and the only one that holds for most pods.
+    `shares` says whether its limit is its runtime in a tree, and the only one that holds for most pods; `tracked` are its
+    resources, the same set for all that have these.
     """
 
     kept: KeptQuota
+    tree: str
     sums: QuotaSums
     account: QuotaAccount
     shares: bool
+    tracked: frozenset[str]
     members: dict[PodKey, QuotaPod] = field(default_factory=dict)
-    preemptible: dict[int, Amounts] = field(default_factory=dict)
+    preemptible: dict[int, dict[str, int]] | None = None
 
 
 class Quotas:
@@ -99,6 +103,7 @@ class Quotas:
 
     def _clear(self) -> None:
         self._quotas: dict[str, _Quota] = {}
+        self._tracked: dict[frozenset[str], frozenset[str]] = {}
         self._sums: dict[str, QuotaSums] = {}
         self._outside = QuotaSums()
         self._members: dict[PodKey, QuotaPod] = {}
@@ -245,7 +250,9 @@ class Quotas:
         account = sums.get(quota.name)
         assert account is not None
         shares = kept.by_runtime and kept.takes_pods and not kept.by_parents and sums is not self._outside
-        self._quotas[quota.name] = _Quota(kept, sums, account, shares)
+        tracked = frozenset(kept.terms.max)
+        tracked = self._tracked.setdefault(tracked, tracked)
+        self._quotas[quota.name] = _Quota(kept, kept.tree, sums, account, shares, tracked)
         if kept.tree and quota.is_root and quota.total is not None:
             self._roots[kept.tree] = kept
 
@@ -377,8 +384,9 @@ class Quotas:
             home.sums.request_of(home.account, member.request, reserved=member.reserved)
         if placed:
             self._use(member, 1)
-        elif home is not None and self._is_within(member, home):
-            self._sure_of, self._sure_at = view, self._stamp
+        elif home is not None and home.shares and home.sums.ample and not member.reserved:
+            self._sure_at = self._stamp if home.tree in self._capacity else -1
+            self._sure_of = view
 
     def _drop(self, key: PodKey) -> None:
         """Count a pod no more; `placed` stays as it was, for whoever counts it again."""
@@ -409,20 +417,8 @@ class Quotas:
         self._stamp += 1
         if quota.sums is self._outside:
             self._capacity.clear()
-        if not member.reserved:
-            by_priority, priority = quota.preemptible, member.view.pod.priority or 0
-            total = by_priority.get(priority)
-            if total is None and sign > 0:
-                by_priority[priority] = (
-                    member.request
-                )  # not to be written: most quotas have pods of few priorities
-            else:
-                now = dict(total or NOTHING)
-                for key, number in member.request.items():
-                    now[key] = now.get(key, 0) + sign * number
-                by_priority[priority] = now
-                if sign < 0 and not any(now.values()):
-                    del by_priority[priority]
+        if quota.preemptible is not None and not member.reserved:
+            _change(quota.preemptible, member, sign)
         if sign < 0 and not self._undo.depth:
             self._less_used[member.quota] = None
             self.freed += quota.sums is self._outside  # what is used there is not there for the trees
@@ -512,7 +508,7 @@ class Quotas:
                 found = self._quotas.get(name)
             if found is None:
                 return QuotaPod(view, asked)
-        request = masked(policy.whole_request(view, about, now), found.kept.terms.max.keys())
+        request = masked(policy.whole_request(view, about, now), found.tracked)
         return QuotaPod(view, asked, name, request, not policy.preemptible(facts, about, now), home=found)
 
     def roots(self, view: PodView) -> Mapping[str, Any]:
@@ -543,20 +539,17 @@ class Quotas:
         if view is self._sure_of and self._sure_at == self._stamp:
             return True
         member = self._members.get(view.pod.key)
-        if member is None or member.view is not view or (home := member.home) is None:
+        if member is None or member.view is not view or member.placed or member.reserved:
             return False
-        if not self._is_within(member, home):
+        home = member.home
+        if home is None or not home.shares:
+            return False
+        if home.tree not in self._capacity:
+            self.capacity(home.tree)
+        if not home.sums.ample:
             return False
         self._sure_of, self._sure_at = view, self._stamp
         return True
-
-    def _is_within(self, member: QuotaPod, home: _Quota) -> bool:
-        """The same of a pod that counts."""
-        if member.placed or member.reserved or not home.shares:
-            return False
-        if home.kept.tree not in self._capacity:
-            self.capacity(home.kept.tree)
-        return home.sums.ample
 
     def excess(
         self, member: QuotaPod, request: Amounts | None = None, *, without: int | None = None
@@ -601,10 +594,28 @@ class Quotas:
 
     def _preemptible(self, name: str, below: int) -> Amounts:
         total: dict[str, int] = {}
-        for priority, amounts in self._quotas[name].preemptible.items():
+        for priority, amounts in self._by_priority(name).items():
             if priority < below:
                 add_to(total, amounts)
         return total
+
+    def _by_priority(self, name: str) -> Mapping[int, Amounts]:
+        """What the pods of a quota have that may have to go."""
+        quota = self._quotas[name]
+        if quota.preemptible is None:
+            quota.preemptible = {}
+            for member in quota.members.values():
+                if member.placed and not member.reserved:
+                    _change(quota.preemptible, member, 1)
+        return quota.preemptible
+
+
+def _change(by_priority: dict[int, dict[str, int]], member: QuotaPod, sign: int) -> None:
+    """Count what a pod has among those of its priority, or not any more."""
+    total = by_priority.setdefault(member.view.priority, {})
+    add_to(total, {key: sign * number for key, number in member.request.items()})
+    if sign < 0 and not any(total.values()):
+        del by_priority[member.view.priority]
 
 
 def _forget(index: dict[str, dict[PodKey, None]], name: str, key: PodKey) -> None:
