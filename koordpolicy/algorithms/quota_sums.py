@@ -213,28 +213,19 @@ class QuotaSums:
             _add(account.child_request, amounts, sign)
         own, parent = account.left, account.parent
         lefts = () if parent is None else parent.lefts or self._lefts(parent)
-        if sign > 0:
-            short = False
-            for key, number in amounts.items():
-                own[key] = now = own[key] - number
+        short = False
+        for key, number in amounts.items():
+            more = number if sign > 0 else -number
+            own[key] = now = own[key] - more
+            if now < 0:
+                short = True
+            for left in lefts:
+                left[key] = now = left[key] - more
                 if now < 0:
                     short = True
-                for left in lefts:
-                    left[key] = now = left[key] - number
-                    if now < 0:
-                        short = True
-            if short:
-                for one in self._upwards(account):
-                    self._see_whether_over(one)
-        else:
-            for key, number in amounts.items():
-                own[key] += number
-                for left in lefts:
-                    left[key] += number
-            if self._over:
-                for one in self._upwards(account):
-                    if one.terms.name in self._over:
-                        self._see_whether_over(one)
+        if short or (sign < 0 and self._over):
+            for one in self._upwards(account):
+                self._see_whether_over(one)
         if reserved:
             for one in self._upwards(account):
                 _add(one.reserved_request, amounts, sign)

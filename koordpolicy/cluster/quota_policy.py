@@ -1,6 +1,7 @@
 """What policy says of quotas to whoever keeps them: their terms, whose a pod is, what it counts for."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -11,13 +12,14 @@ from koordpolicy.cluster.quota_of_pod import KIND, quota_record, says_anything
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration
-from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import ROOT_QUOTA
 from koordpolicy.model.quota import Quota
 from koordpolicy.model.reading import Amounts
 
 LOG: Final = logging.getLogger(__name__)
+
+Facts = Mapping[str, Any]
 
 _ABOUT: Final = ("pod", "namespaceObject", "now")
 _ASKING: Final = ("pod", "namespaceObject", "namespaceQuotas", "now")
@@ -143,13 +145,13 @@ class QuotaPolicy:
             not quota.is_parent or asked("scheduling.ofParents", otherwise=True),
         )
 
-    def holds(self, pod: Record, namespace: Record, now: Any) -> bool:
+    def holds(self, pod: Facts, namespace: Facts, now: Any) -> bool:
         """Whether quotas are kept for a pod at all. Raises CelError."""
         if self._enabled_for_all:
             return self.speaks
         return self.speaks and _said(self._enabled, pod, namespace, now) is not False
 
-    def asked_by(self, pod: Record, namespace: Record, leads: Record, now: Any) -> str:
+    def asked_by(self, pod: Facts, namespace: Facts, leads: Facts, now: Any) -> str:
         """The quota that a pod asks for, which may not be there; empty for none. Raises CelError."""
         if not ((self._enabled_for_all and self.speaks) or self.holds(pod, namespace, now)):
             return ""
@@ -157,22 +159,22 @@ class QuotaPolicy:
         found = asks.constant if asks.program is None else asks.program.call(pod, namespace, leads, now)
         return str(found or "")
 
-    def instead_of(self, name: str, pod: Record, namespace: Record, now: Any) -> str:
+    def instead_of(self, name: str, pod: Facts, namespace: Facts, now: Any) -> str:
         """The quota that a pod belongs to where the one that it asks for is not there. Raises CelError."""
         otherwise = _said(self._fallback, pod, namespace, now)
         return name if otherwise is None else str(otherwise)
 
-    def counts(self, pod: Pod, facts: Record, namespace: Record, now: Any, at: int) -> bool:
+    def counts(self, pod: Pod, facts: Facts, namespace: Facts, now: Any, at: int) -> bool:
         """Whether a pod counts for its quota that is on its way out, in nanoseconds since 1970. Raises CelError."""
         until = _said(self._terminating, facts, namespace, now)
         # The API server sets the time of deletion to when the grace period ends.
         return until == _GONE or (until != _DELETED and at <= (pod.deleted_at or 0))
 
-    def preemptible(self, pod: Record, namespace: Record, now: Any) -> bool:
+    def preemptible(self, pod: Facts, namespace: Facts, now: Any) -> bool:
         """Whether a pod may have to go for others. Raises CelError."""
         return _said(self._preemptible, pod, namespace, now) is not False
 
-    def whole_request(self, view: PodView, namespace: Record, now: Any) -> Amounts:
+    def whole_request(self, view: PodView, namespace: Facts, now: Any) -> Amounts:
         """What a pod counts for, of all resources. Raises CelError."""
         request: Amounts = view.facts["resources.request"]  # type: ignore[assignment]  # the fact's type says so
         overhead = view.pod.overhead
@@ -196,7 +198,7 @@ class QuotaPolicy:
         return found.ns if isinstance(found, Duration) else 0
 
 
-def _said(decision: PreparedDecision, pod: Record, namespace: Record, now: Any) -> Any:
+def _said(decision: PreparedDecision, pod: Facts, namespace: Facts, now: Any) -> Any:
     return decision.constant if decision.program is None else decision.program.call(pod, namespace, now)
 
 
