@@ -7,16 +7,16 @@ is kept.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
 from koordpolicy.algorithms.quota_limits import ABOVE_OTHERS, QuotaExcess, QuotaLimit, excess, less, masked
-from koordpolicy.algorithms.quota_sums import QuotaAccount, QuotaSums
+from koordpolicy.algorithms.quota_sums import QuotaSums
 from koordpolicy.algorithms.quota_tree import QuotaTree
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.prepared import NO_FACTS
 from koordpolicy.cluster.quota_of_pod import led_to, quota_record, same_claim, same_terms
+from koordpolicy.cluster.quota_pods import HeldQuota, QuotaPod
 from koordpolicy.cluster.quota_policy import KeptQuota, QuotaPolicy, builtin
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.language.cel.errors import CelError
@@ -30,43 +30,6 @@ from koordpolicy.model.reading import NOTHING, Amounts
 
 _BUILTIN: Final = (DEFAULT_QUOTA, SYSTEM_QUOTA)
 """The quotas that stand outside the tree: nothing is shared with them, what they use is not there to be shared."""
-
-
-@dataclass(slots=True)
-class QuotaPod:
-    """A pod and the quota that it belongs to, empty for none; `asked` is the one that it asks for, which may not be there.
-
-    `request` is what it counts for, `reserved` that it may not be preempted, `counted` that it counts at all, `placed` that it is on a node.
-    """
-
-    view: PodView
-    asked: str
-    quota: str = ""
-    request: Amounts = field(default_factory=lambda: NOTHING)
-    reserved: bool = False
-    counted: bool = False
-    placed: bool = False
-    home: "_Quota | None" = field(default=None, compare=False, repr=False)
-    """That quota as it is kept: among many, finding it takes its time."""
-
-
-@dataclass(slots=True)
-class _Quota:
-    """A quota with its sums and its pods; what those on nodes have together that may be preempted, by priority, from when
-    somebody wants to know on.
-
-    `shares` says whether its limit is its runtime in a tree, and the only one that holds for most pods; `tracked` are its
-    resources, the same set for all that have these.
-    """
-
-    kept: KeptQuota
-    tree: str
-    sums: QuotaSums
-    account: QuotaAccount
-    shares: bool
-    tracked: frozenset[str]
-    members: dict[PodKey, QuotaPod] = field(default_factory=dict)
-    preemptible: dict[int, dict[str, int]] | None = None
 
 
 class Quotas:
@@ -102,7 +65,7 @@ class Quotas:
         self._clear()
 
     def _clear(self) -> None:
-        self._quotas: dict[str, _Quota] = {}
+        self._quotas: dict[str, HeldQuota] = {}
         self._tracked: dict[frozenset[str], frozenset[str]] = {}
         self._sums: dict[str, QuotaSums] = {}
         self._outside = QuotaSums()
@@ -252,7 +215,7 @@ class Quotas:
         shares = kept.by_runtime and kept.takes_pods and not kept.by_parents and sums is not self._outside
         tracked = frozenset(kept.terms.max)
         tracked = self._tracked.setdefault(tracked, tracked)
-        self._quotas[quota.name] = _Quota(kept, kept.tree, sums, account, shares, tracked)
+        self._quotas[quota.name] = HeldQuota(kept, kept.tree, sums, account, shares, tracked)
         if kept.tree and quota.is_root and quota.total is not None:
             self._roots[kept.tree] = kept
 
@@ -417,8 +380,8 @@ class Quotas:
         self._stamp += 1
         if quota.sums is self._outside:
             self._capacity.clear()
-        if quota.preemptible is not None and not member.reserved:
-            _change(quota.preemptible, member, sign)
+        if quota.preemptible is not None:
+            quota.change(member, sign)
         if sign < 0 and not self._undo.depth:
             self._less_used[member.quota] = None
             self.freed += quota.sums is self._outside  # what is used there is not there for the trees
@@ -594,28 +557,10 @@ class Quotas:
 
     def _preemptible(self, name: str, below: int) -> Amounts:
         total: dict[str, int] = {}
-        for priority, amounts in self._by_priority(name).items():
+        for priority, amounts in self._quotas[name].by_priority().items():
             if priority < below:
                 add_to(total, amounts)
         return total
-
-    def _by_priority(self, name: str) -> Mapping[int, Amounts]:
-        """What the pods of a quota have that may have to go."""
-        quota = self._quotas[name]
-        if quota.preemptible is None:
-            quota.preemptible = {}
-            for member in quota.members.values():
-                if member.placed and not member.reserved:
-                    _change(quota.preemptible, member, 1)
-        return quota.preemptible
-
-
-def _change(by_priority: dict[int, dict[str, int]], member: QuotaPod, sign: int) -> None:
-    """Count what a pod has among those of its priority, or not any more."""
-    total = by_priority.setdefault(member.view.priority, {})
-    add_to(total, {key: sign * number for key, number in member.request.items()})
-    if sign < 0 and not any(total.values()):
-        del by_priority[member.view.priority]
 
 
 def _forget(index: dict[str, dict[PodKey, None]], name: str, key: PodKey) -> None:

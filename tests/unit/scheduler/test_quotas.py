@@ -403,6 +403,6 @@ def _sums(world: Cluster) -> Mapping[str, object]:
         account = quotas.sums(name).get(name)
         found[name] = (
             account.request, account.used, account.guaranteed, quotas.limit(name), sorted(quotas.pods_of(name)),
-            quotas._by_priority(name),
+            quotas._quotas[name].by_priority(),
         )  # fmt: skip
     return found

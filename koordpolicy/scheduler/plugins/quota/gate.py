@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from koordpolicy.algorithms.quota_limits import NON_PREEMPTIBLE
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.cluster.quotas import QuotaPod, Quotas
+from koordpolicy.cluster.quota_pods import QuotaPod
+from koordpolicy.cluster.quotas import Quotas
 from koordpolicy.model.amounts import add_to
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.reading import Amounts

@@ -3,7 +3,8 @@
 from typing import Final
 
 from koordpolicy.algorithms.quota_limits import ABOVE_OTHERS, NON_PREEMPTIBLE, PARENT, QuotaExcess
-from koordpolicy.cluster.quotas import QuotaPod, Quotas
+from koordpolicy.cluster.quota_pods import QuotaPod
+from koordpolicy.cluster.quotas import Quotas
 from koordpolicy.model.protocol import CPU
 from koordpolicy.model.quantity import Notation, Quantity
 
