@@ -17,6 +17,7 @@ from koordpolicy.graph.testing.results import CaseResult, Outcome
 _RED, _GREEN, _BOLD, _DIM = "1;31", "32", "1", "2"
 _LABEL = 10
 _MOST_TEXT_LINES = 6
+_MOST_PASSED_OVER = 3
 
 
 def render_text(shown: ShownRun) -> str:
@@ -72,6 +73,9 @@ class _Text:
         if not refs:
             if outcome.answer.error is None:
                 yield from self._labelled("decided by", "no rule; the default holds")
+            for rule in outcome.passed_over[:_MOST_PASSED_OVER]:
+                yield from self._labelled("not by", f"{rule.document}, which does not apply here")
+                yield from self._labelled("", place(rule.span))
         else:
             yield from self._labelled("decided by", refs[0].document)
             yield from self._labelled("", place(refs[0].span))

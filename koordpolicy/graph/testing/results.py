@@ -7,6 +7,7 @@ from typing import Any
 from koordpolicy.diagnostics import Diagnostic, Diagnostics, Span
 from koordpolicy.graph.answer import Answer
 from koordpolicy.graph.graph import RuleGraph
+from koordpolicy.graph.rules import Rule
 from koordpolicy.graph.testing.branches import Branch, Expression
 from koordpolicy.graph.testing.coverage import Coverage
 from koordpolicy.language.cel.types import Type
@@ -41,7 +42,8 @@ class Outcome:
     `roots` are the records that the decision may read. `difference` says why the expectation does not hold;
     empty when it does. `parameters` are the values of those that the deciding rules used, by decision.
     `variables` are those of the deciding rule with their values as text, known where the expectation does not
-    hold. `unsaid` are the facts that the test did not say, by `root.path`.
+    hold. `unsaid` are the facts that the test did not say, by `root.path`. `passed_over` are the rules that did not apply,
+    where none did and the expectation does not hold.
     """
 
     expectation: Expectation
@@ -52,6 +54,7 @@ class Outcome:
     parameters: Mapping[str, tuple[Type, Any]] = field(default_factory=dict)
     variables: tuple[tuple[str, str], ...] = ()
     unsaid: frozenset[str] = frozenset()
+    passed_over: tuple[Rule, ...] = ()
 
     @property
     def passed(self) -> bool:

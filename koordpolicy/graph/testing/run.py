@@ -236,6 +236,7 @@ class _Case:
             self._parameters(answer, records),
             tuple(variable_values(self.graph, rule, records)) if difference and rule is not None else (),
             _unsaid(answer, said),
+            self.graph.decision(one.decision).rules if difference and rule is None else (),
         )
         if difference:
             report_failure(self.case.name, outcome, self.found)

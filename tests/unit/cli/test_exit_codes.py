@@ -40,6 +40,25 @@ def test_tests_that_fail_are_told_apart(tmp_path: Path, expected: str, test: int
     assert main(("check", str(tmp_path)), terminal) == check
 
 
+RULE = """apiVersion: koordpolicy.io/v1alpha1
+kind: AdmissionRule
+metadata: {name: limited}
+spec:
+  match: {condition: pod.band == 'batch'}
+  require: {cel: pod.limit.batch.cpu <= cpu("8")}
+  enforcement: warn
+---
+"""
+
+
+def test_a_rule_that_does_not_apply_is_named_where_the_default_holds(tmp_path: Path) -> None:
+    expected = "AdmissionRule/limited.enforcement: warn"
+    (tmp_path / "bundle.yaml").write_text(BUNDLE + RULE + TEST % expected, encoding="utf-8")
+    out = io.StringIO()
+    assert main(("test", str(tmp_path)), Terminal(out, out)) == 3
+    assert "not by      AdmissionRule/limited, which does not apply here\n" in out.getvalue()
+
+
 def test_where_there_are_no_tests_nothing_is_tested(tmp_path: Path) -> None:
     (tmp_path / "bundle.yaml").write_text(BUNDLE, encoding="utf-8")
     assert main(("test", str(tmp_path)), Terminal(io.StringIO(), io.StringIO())) == 2
