@@ -26,6 +26,8 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.runtime.collector import collect
 from koordpolicy.scheduler.profile import ProfileError
+from koordpolicy.simulator.balance import deschedules
+from koordpolicy.simulator.balance_report import BALANCE_OVER_TIME
 from koordpolicy.simulator.contention import Contention, read_contention
 from koordpolicy.simulator.journal import Journal
 from koordpolicy.simulator.report import report
@@ -57,6 +59,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         explain=tuple(arguments.explain),
         start=start,
         agents=arguments.agents,
+        descheduling=not arguments.without_descheduling,
         contention=_contention(arguments.contention),
     )
     if arguments.against and arguments.beside_services:
@@ -72,6 +75,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     workload = workload_of(arguments, arguments.seed)
     _demand_pods(arguments.explain, workload)
     told = simulated(graph, workload, settings, arguments.seed, terminal)
+    _tell_without_descheduling(told, graph, workload, settings, arguments.seed, terminal)
     told["policies"]["paths"] = arguments.policies or ["the built-in pack", f"examples/{EXAMPLE}"]
     if arguments.report is not None:
         _write(Path(arguments.report), page(told))
@@ -92,6 +96,29 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
             f"koordpolicy simulate: no decision was made on a pod `{name}`, so there is nothing to explain"
         )
     return OK if told["interruptedAtSeconds"] is None else INTERRUPTED
+
+
+def _tell_without_descheduling(
+    told: dict[str, Any],
+    graph: RuleGraph,
+    workload: Workload,
+    settings: SimulationSettings,
+    seed: int,
+    terminal: Terminal,
+) -> None:
+    """Where the descheduler moved pods, tell how nodes would be used without it, too."""
+    told["withoutDescheduling"] = None
+    if not (told["descheduling"] or {}).get("evicted") or told["interruptedAtSeconds"] is not None:
+        return
+    apart = replace(settings, descheduling=False, explain=())
+    other = simulated(graph, workload, apart, seed, terminal, "without descheduling")
+    if other["interruptedAtSeconds"] is None:
+        told["withoutDescheduling"] = {
+            "balance": other["balance"],
+            "series": [
+                {key: one[key] for key in ("fromSeconds", *BALANCE_OVER_TIME)} for one in other["series"]
+            ],
+        }
 
 
 def _contention(file: str | None) -> Contention | None:
@@ -124,6 +151,8 @@ def _compare(
     if other.digest == graph.digest and arguments.output != "json":
         terminal.print("Both are the same policies: nothing can differ, and nothing was simulated.")
         return OK
+    # Both are measured alike, by the one that says which nodes are too full.
+    settings = replace(settings, balance_by=graph if deschedules(graph) else other)
     reports: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
     for seed in range(arguments.seed, arguments.seed + arguments.seeds):
         workload = workload_of(arguments, seed)

@@ -44,7 +44,8 @@ Tell = Callable[[Reservation, str, str], None]
 class ReservationUpkeep:
     """Keeps the status of those that keep room on nodes up to date, and deletes those that are over. `now` is nanoseconds since 1970.
 
-    What fails is done at the next look; `failed` hears of errors that nobody foresaw.
+    What fails is done at the next look; `failed` hears of errors that nobody foresaw. `together`: several are written at a time,
+    which takes an event loop.
     """
 
     def __init__(
@@ -54,12 +55,15 @@ class ReservationUpkeep:
         now: Callable[[], int],
         failed: Callable[[str], None] = lambda place: None,
         tell: Tell = lambda reservation, reason, message: None,
+        *,
+        together: bool = True,
     ) -> None:
         self._cache = cache
         self._cluster = cluster
         self._now = now
         self._failed = failed
         self._tell = tell
+        self._together = together
 
     async def run(self) -> None:
         """Keep status up to date, again and again until cancelled."""
@@ -163,18 +167,24 @@ class ReservationUpkeep:
         self, found: Sequence[Reservation], write: Callable[[Reservation], Awaitable[bool]]
     ) -> int:
         """Write about some, no more at a time than policy says; how many were written."""
+
+        async def one_of(one: Reservation) -> bool:
+            try:
+                return await write(one)
+            except KubeError as problem:
+                LOG.warning("reservation %s is not written: %s", one.name, problem)
+                return False
+
+        if not self._together:
+            return sum([await one_of(one) for one in found])
         policy = self._reservations.policy
         places = asyncio.Semaphore(1 if policy is None else max(1, policy.workers))
 
-        async def one_of(one: Reservation) -> bool:
+        async def in_place(one: Reservation) -> bool:
             async with places:
-                try:
-                    return await write(one)
-                except KubeError as problem:
-                    LOG.warning("reservation %s is not written: %s", one.name, problem)
-                    return False
+                return await one_of(one)
 
-        return sum(await asyncio.gather(*map(one_of, found)))
+        return sum(await asyncio.gather(*map(in_place, found)))
 
     async def _guarded(self, place: str, once: Callable[[], Awaitable[int]]) -> None:
         try:

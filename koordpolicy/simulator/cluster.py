@@ -5,19 +5,21 @@ listener hears of it from its watch. NodeMetrics are the exception. They are han
 the manager as values, since parsing thousands of objects that nobody else reads would cost most of the time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from koordpolicy.algorithms.work import finished
 from koordpolicy.cluster.column_reports import ColumnReports
-from koordpolicy.cluster.event_handlers import EVERY_RESOURCE, EventHandlers
+from koordpolicy.cluster.event_handlers import EVERY_RESOURCE, ClusterListener, EventHandlers
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.kube.admission import AdmissionChain, AdmissionRequest, Operation
 from koordpolicy.kube.errors import AlreadyExists, KubeError, Rejected
 from koordpolicy.kube.memory import MemoryCluster
 from koordpolicy.kube.memory.store import Store, finish
+from koordpolicy.kube.mirror import Mirror, ObjectChange
 from koordpolicy.kube.port import Object, StrategicPatch
 from koordpolicy.kube.snapshot import KEPT, Snapshot
 from koordpolicy.kube.unreadable import UnreadableObjects
@@ -103,8 +105,11 @@ class SimulatedCluster:
             lambda node, labels: graph, self.objects, lambda: agenda.now, self._offered
         )
         self._listener = SimulatedListeners(self.objects, self.schedulers)
-        handlers = EventHandlers(
-            self._listener, unreadable=UnreadableObjects(lambda resource, obj, why: None)
+        self._followers: list[Callable[[resources.Resource, ObjectChange], None]] = []
+        handlers = self._handlers = EventHandlers(
+            self._listener,
+            unreadable=UnreadableObjects(lambda resource, obj, why: None),
+            after=self._changed,
         )
         self._watches = [
             (self._store.watch(resource), mirror) for resource, mirror in handlers.mirrors.items()
@@ -290,6 +295,25 @@ class SimulatedCluster:
             for event in watch.take():
                 mirror.apply(event)
 
+    def follow(self, follower: Callable[[resources.Resource, ObjectChange], None]) -> None:
+        """Tell somebody of each change once everybody who listens knows it."""
+        self._followers.append(follower)
+
+    def mirror(self, resource: resources.Resource, mirror: Mirror) -> None:
+        """Keep one more mirror up to date with all objects that come from now on."""
+        self._watches.append((self._store.watch(resource), mirror))
+
+    def listen(self, listener: ClusterListener) -> None:
+        """Let one more listener know the cluster as it is, and whatever becomes of it but the reports of many nodes."""
+        finished(self._handlers.repeat(listener))
+        for node in self.objects.nodes.values():  # with what was published of them
+            listener.set_node(node)
+        self._listener.listeners = (*self._listener.listeners, listener)
+
+    def _changed(self, resource: resources.Resource, change: ObjectChange) -> None:
+        for follower in self._followers:
+            follower(resource, change)
+
     def _submitted(self, pod: Json) -> dict[str, Any]:
         """The pod as its owner would submit it here: to our scheduler, without what another cluster added."""
         submitted = _plain(pod)
@@ -345,7 +369,7 @@ class SimulatedCluster:
 
 _RESOURCES = resources.ResourcesByObject(
     one
-    for one in (*EVERY_RESOURCE, resources.PRIORITY_CLASSES)
+    for one in (*EVERY_RESOURCE, resources.PRIORITY_CLASSES, resources.JOBS)
     if one not in (resources.NODES, resources.PODS, resources.NODE_METRICS)
 )
 

@@ -30,6 +30,7 @@ class Unit(StrEnum):
     CORES = "cores"
     CORE_HOURS = "core hours"
     PODS = "pods"
+    NODES = "nodes"
     SECONDS = "seconds"
     MILLISECONDS = "milliseconds"
 
@@ -79,6 +80,16 @@ MEASURES: Final = (
     ),
     Measure("free CPU in small pieces", Unit.SHARE, lambda one: one["fragmentation"]["stranded"], False),
     Measure("evictions", Unit.PODS, _evictions, False),
+    Measure("deviation of nodes' CPU in use", Unit.SHARE, lambda one: one["balance"]["deviation"], False),
+    Measure("fullest node", Unit.SHARE, lambda one: one["balance"]["highestNode"], False),
+    Measure("emptiest node", Unit.SHARE, lambda one: one["balance"]["lowestNode"]),
+    Measure(
+        "nodes above their threshold",
+        Unit.NODES,
+        lambda one: one["balance"]["overloadedNodes"] or 0.0,
+        False,
+    ),
+    Measure("pods descheduled", Unit.PODS, lambda one: (one["descheduling"] or {}).get("evicted", 0)),
 )
 
 

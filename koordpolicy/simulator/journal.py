@@ -9,6 +9,7 @@ from koordpolicy.model.facts import Record
 from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.simulator.answering import NONE, Answers
+from koordpolicy.simulator.balance import EVEN, Balance
 from koordpolicy.simulator.machines import Machine, PodKey
 
 
@@ -19,7 +20,7 @@ class Sample:
     `best_effort` is what the groups of best-effort pods use, `withheld` what suppression kept from them;
     `hosting` nodes have such pods, on `suppressed` of them something was withheld. `offered` and `allocated`
     are the overcommitted CPU and memory. On `short` nodes pods outside those groups get less CPU than they wish; `finished` are
-    all pods that were done by then. `answers` are those of services.
+    all pods that were done by then. `answers` are those of services, `balance` is that of nodes.
     """
 
     time: int
@@ -38,6 +39,7 @@ class Sample:
     running: int
     pending: int
     answers: Answers = NONE
+    balance: Balance = EVEN
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from koordpolicy.model.protocol import CPU
 from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.explanation import explanation
 from koordpolicy.simulator.answering import Answers
+from koordpolicy.simulator.balance_report import balance, balance_of, descheduling
 from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.events import CollectedEvents
 from koordpolicy.simulator.explanation import suppression
@@ -93,6 +94,8 @@ def report(simulation: Simulation) -> dict[str, Any]:
         "batch": _batch(simulation),
         "services": {"shortOfNodeTime": _short(simulation), **_answers(simulation)},
         "fragmentation": fragmentation(simulation),
+        "balance": balance(simulation.journal.samples),
+        "descheduling": descheduling(simulation.descheduler),
         "agents": _agents(simulation),
         "series": _series(simulation, cpu, memory),
         "explained": [_explained(simulation, one) for one in journal.explained.values()],
@@ -181,7 +184,7 @@ def _events(events: CollectedEvents) -> dict[str, Any]:
             reason: {
                 "type": one.latest.type,
                 "count": one.count,
-                "example": f"{one.latest.about.get('namespace', '')}/{one.latest.about['name']}",
+                "example": f"{one.latest.about.get('namespace', '')}/{one.latest.about['name']}".lstrip("/"),
                 "message": one.latest.message,
             }
             for reason, one in sorted(events.reasons.items())
@@ -333,6 +336,7 @@ def _series(simulation: Simulation, cpu: int, memory: int) -> list[dict[str, Any
             "tailSeconds": _mean([(one.answers.tail, one.answers.services * one.seconds) for one in group]),
             "violatingServices": max(one.answers.violating for one in group),
             "memoryUsed": _mean([(one.used_memory / (memory or 1), one.seconds) for one in group]),
+            **balance_of(group),
             "offered": _amounts([one.offered for one in group]),
             "allocated": _amounts([one.allocated for one in group]),
             "finished": group[-1].finished - before[index],

@@ -5,6 +5,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import translated_resources
 from koordpolicy.model.protocol import CPU
 from koordpolicy.simulator.answering import Answers
+from koordpolicy.simulator.balance import Balancing
 from koordpolicy.simulator.cluster import SimulatedCluster
 from koordpolicy.simulator.fleet import Fleet
 from koordpolicy.simulator.journal import Journal, Sample
@@ -13,9 +14,12 @@ from koordpolicy.simulator.journal import Journal, Sample
 class Sampler:
     """Adds up what is known of all nodes. `names` are the overcommitted resources."""
 
-    def __init__(self, graph: RuleGraph, cluster: SimulatedCluster, fleet: Fleet) -> None:
+    def __init__(
+        self, graph: RuleGraph, cluster: SimulatedCluster, fleet: Fleet, balancing: Balancing
+    ) -> None:
         self._cluster = cluster
         self._fleet = fleet
+        self._balancing = balancing
         self.names = tuple(sorted(translated_resources(graph)))
 
     def sample(self, time: int, seconds: float, journal: Journal, answers: Answers) -> Sample:
@@ -42,4 +46,5 @@ class Sampler:
             running=fleet.pods,
             pending=self._cluster.schedulers.unplaced,
             answers=answers,
+            balance=self._balancing.now(),
         )

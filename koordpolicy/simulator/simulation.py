@@ -12,8 +12,8 @@ again when something happens, and when the scheduler's driver says so (see `rim.
 or is evicted, works on until its time to stop is over; then its owner makes it anew, under its name.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +28,7 @@ from koordpolicy.graph.bands import band_resources
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.webhooks.rules import Violation
 from koordpolicy.model.facts import Record
+from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import CPU, MEMORY, PRIORITY_CLASS, QOS_BEST_EFFORT, QOS_CLASS
 from koordpolicy.model.reading import mapping
@@ -37,6 +38,7 @@ from koordpolicy.scheduler.binder import Binding, Preempt
 from koordpolicy.scheduler.driver import Action, Driver
 from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.simulator.answering import Answering
+from koordpolicy.simulator.balance import Balancing, deschedules
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import SECOND, Agenda
 from koordpolicy.simulator.cluster import Refusal, SimulatedCluster
@@ -44,6 +46,7 @@ from koordpolicy.simulator.contention import Contention, read_contention
 from koordpolicy.simulator.fleet import Fleet
 from koordpolicy.simulator.journal import Explained, Journal, Untried
 from koordpolicy.simulator.machines import Machine, PodKey, RunningPod, machine_of
+from koordpolicy.simulator.owners import owned
 from koordpolicy.simulator.rim import VirtualRim
 from koordpolicy.simulator.rounds import Rounds
 from koordpolicy.simulator.sampling import Sampler
@@ -53,6 +56,7 @@ from koordpolicy.simulator.workload import Arrival, Json, Wave, Workload, Worklo
 
 if TYPE_CHECKING:
     from koordpolicy.simulator.agents import SimulatedAgents
+    from koordpolicy.simulator.descheduling import SimulatedDescheduler
 
 EPOCH = 1_577_836_800 * SECOND
 """When simulations begin: midnight of 1 January 2020, UTC."""
@@ -76,7 +80,8 @@ class SimulationSettings:
 
     `start` is the moment at which it begins, in nanoseconds since 1970. `explain` names pods, `name` or `namespace/name`, whose placement is to be explained. `role` is the scheduler's,
     with the plugins that policy may name. With `agents` the agents of nodes run with all their strategies that the model of
-    a kernel knows (see `agents.py`). `contention` are the parameters of what services suffer from others; None for those that ship.
+    a kernel knows (see `agents.py`). Without `descheduling` nobody moves pods; `balance_by` are the policies that say which nodes are
+    too full, where others than those that are simulated do, for a comparison. `contention` are the parameters of what services suffer from others; None for those that ship.
     """
 
     interval: int | None = None
@@ -87,6 +92,8 @@ class SimulationSettings:
     shape: UsageShape = SHAPE
     role: Role = ALONE
     agents: bool = False
+    descheduling: bool = True
+    balance_by: RuleGraph | None = None
     contention: Contention | None = None
 
 
@@ -113,7 +120,9 @@ class Simulation:
         chance: Chance,
         progress: Progress = lambda passed, whole, journal: None,
     ) -> None:
-        self.workload = workload
+        balance_by = settings.balance_by or graph
+        moves = deschedules(balance_by)
+        self.workload = workload = owned(workload) if moves else workload
         self.settings = settings
         self.graph = graph
         self.start = settings.start
@@ -136,7 +145,8 @@ class Simulation:
         self.fleet = Fleet(self.machines.values())
         self._rounds = Rounds(graph, self.cluster, self.fleet, self.journal, self.start)
         self._answering = Answering(settings.contention or read_contention())
-        self._sampler = Sampler(graph, self.cluster, self.fleet)
+        balancing = Balancing(balance_by if moves else None, self.cluster.objects, self.fleet, self.start)
+        self._sampler = Sampler(graph, self.cluster, self.fleet, balancing)
         self._progress = progress
         self._cpu_names = (CPU, *_band_names(graph, CPU))
         self._memory_names = (MEMORY, *_band_names(graph, MEMORY))
@@ -149,6 +159,27 @@ class Simulation:
         """How far it came, in nanoseconds from its beginning, where somebody interrupted it."""
         self.agents = self._agents(chance) if settings.agents else None
         """The agents of nodes that have had pods, where they run."""
+
+        self.descheduler = self._descheduler() if deschedules(graph) else None
+        """The descheduler, where policies have a strategy switched on."""
+
+    def _descheduler(self) -> "SimulatedDescheduler | None":
+        if not (self.settings.descheduling and self.settings.colocation):
+            return None
+        from koordpolicy.simulator.descheduling import SimulatedDescheduler  # noqa: PLC0415  # large; most simulations have none
+
+        return SimulatedDescheduler(
+            self.graph, self.cluster, self.agenda, self._reported, self._ask_to_stop, self._wake
+        )
+
+    def _reported(self) -> Iterator[NodeMetric]:
+        """What every agent reported last."""
+        for name, machine in self.machines.items():
+            own = self.agents is not None and name in self.agents
+            if not own:
+                yield self.fleet.report(machine)
+            elif machine.metric is not None:
+                yield machine.metric
 
     def _agents(self, chance: Chance) -> "SimulatedAgents":
         from koordpolicy.simulator.agents import AgentSite, SimulatedAgents  # noqa: PLC0415  # large; most simulations have none
@@ -252,7 +283,7 @@ class Simulation:
                 self._place(decision)
             elif outcome.error is None and isinstance(planned, Preempt):
                 for victim in planned.victims:
-                    self._ask_to_stop(victim.pod)
+                    self.journal.preempted += self._ask_to_stop(victim.pod)
             following = driver.done(following, outcome)
 
     def _place(self, decision: PodDecision) -> None:
@@ -318,27 +349,24 @@ class Simulation:
         if self.agents is not None:
             self.agents.stop(running.machine, key)
 
-    def _ask_to_stop(self, key: PodKey, reason: str = "") -> None:
-        """A pod was deleted for another one, or evicted for a reason.
+    def _ask_to_stop(self, key: PodKey) -> bool:
+        """A pod was deleted for another one, or evicted; whether it was not asked before.
 
         It is gone when its time to stop is over, at once where it has none.
         """
         running = self._running.get(key)
         if running is not None and running.stopping:
-            return
-        if reason:
-            self.journal.evicted[reason] = self.journal.evicted.get(reason, 0) + 1
-        else:
-            self.journal.preempted += 1
+            return False
         if running is None:  # it had not been bound yet
             self._submit_anew(key)
-            return
+            return True
         running.stopping = True
         going = self.cluster.objects.pods.get(key)
         if going is None or going.deleted_at is None:
             self._stop(running)
         else:
             self.agenda.at(going.deleted_at, lambda: self._stop(running))
+        return True
 
     def _stop(self, running: RunningPod) -> None:
         """A pod's kubelet has stopped it, unless it has come to its end meanwhile."""
@@ -356,7 +384,7 @@ class Simulation:
 
     def _submit_anew(self, key: PodKey) -> None:
         """The owner of a pod that is gone makes a new one, which begins from the beginning, after what is going on now."""
-        arrival = self._arrivals.pop(key)
+        arrival = replace(self._arrivals.pop(key), time=self.agenda.now - self.start)
         self.agenda.at(self.agenda.now, lambda: self._arrive(arrival, again=True))
         self._wake()
 
@@ -400,6 +428,8 @@ class Simulation:
             if pod.machine.name not in looked_at and pod.advance(now, rate):
                 self._plan_end(pod)
         answers = self._answering.answers(self.fleet, wishes)
+        if self.descheduler is not None:
+            self.descheduler.reported()
         for rim in self._rims:
             rim.decide(2 * self.cluster.schedulers.unplaced + 1)
         self.journal.samples.append(
@@ -436,7 +466,8 @@ class Simulation:
             if pod.advance(now, agent.rate(key)):
                 self._plan_end(pod)
         for key, reason in agent.take_evicted():
-            self._ask_to_stop(key, reason)
+            if self._ask_to_stop(key):
+                self.journal.evicted[reason] = self.journal.evicted.get(reason, 0) + 1
         self.fleet.note(machine, machine.shares)
         if machine.shares.withheld:
             decision = agent.decision()

@@ -113,6 +113,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the same workload without profiles, overcommit, suppression",
     )
+    parser.add_argument(
+        "--without-descheduling",
+        action="store_true",
+        help="the descheduler moves no pods, whatever its policies say; without this, where it moves any the report has the balance without it, too",
+    )
 
 
 def generated(text: str) -> tuple[int, int | None]:

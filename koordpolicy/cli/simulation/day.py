@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from koordpolicy.cli.counted import counted, number
+from koordpolicy.cli.simulation import balance
 from koordpolicy.cli.simulation.explained import explained, held
 from koordpolicy.cli.simulation.words import (
     BOLD,
@@ -84,6 +85,8 @@ def _sums(without: Report, colocated: Report, page: Page) -> Iterator[str]:
         ),
     )
     for label, show in rows:
+        yield f"  {label:44}{show(without):>12}{show(colocated):>12}"
+    for label, show in balance.sums(without, colocated):
         yield f"  {label:44}{show(without):>12}{show(colocated):>12}"
     for name, one in colocated["overcommit"].items():
         if name.endswith("-cpu"):

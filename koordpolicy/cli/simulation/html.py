@@ -5,6 +5,7 @@ from html import escape
 from typing import Any, Final
 
 from koordpolicy.cli.counted import counted, number
+from koordpolicy.cli.simulation import balance
 from koordpolicy.cli.simulation.charts import Line, chart
 from koordpolicy.cli.simulation.words import clock, length, milliseconds, percent, size
 from koordpolicy.diagnostics.escaping import safe
@@ -169,6 +170,7 @@ def _charts(report: Report) -> str:
                 Line("short of CPU for services", "red", of("shortNodes")),
             ],
         ),
+        *balance.charts(report, times),
     ]
     return f'<h2>Over time</h2><div class="charts">{"".join(figures)}</div>'
 
@@ -224,6 +226,7 @@ def _tables(report: Report) -> Iterator[str]:
     yield _table(
         "Evictions", ("Reason", "Pods"), [(reason, number(count)) for reason, count in evictions.items()]
     )
+    yield _table("Balance of nodes", *balance.table(report))
     yield _table(
         "Evaluations that failed",
         ("Times", "Rule", "Such as", "Error"),

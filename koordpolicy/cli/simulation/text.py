@@ -5,6 +5,7 @@ from typing import Any
 
 from koordpolicy.cli.counted import counted, number
 from koordpolicy.cli.failed import failure_text
+from koordpolicy.cli.simulation import balance
 from koordpolicy.cli.simulation.explained import explained, untried
 from koordpolicy.cli.simulation.words import (
     CYAN,
@@ -38,6 +39,7 @@ def render(report: Report, page: Page) -> str:
         _overcommit,
         _services,
         _suppression,
+        balance.section,
         _agents,
     )
     lines: list[str] = []
