@@ -147,17 +147,16 @@ spec: {extends: [koordinator]}
 
 
 def _written(one: Arrival) -> dict[str, Any]:
-    """A pod as a file has it, where what uses all it asks for is best-effort work."""
+    """A pod as a file has it, which uses what services do."""
     metadata = one.pod["metadata"]
     annotations = {ARRIVES: f"{one.time // 10**9}s"}
     if one.duration is not None:
         annotations[RUNS] = f"{one.duration // 10**9}s"
-    labels = {**metadata["labels"], "koordinator.sh/qosClass": "BE"}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         **one.pod,
-        "metadata": {**metadata, "annotations": annotations, "labels": labels},
+        "metadata": {**metadata, "annotations": annotations},
     }
 
 
@@ -166,7 +165,8 @@ def _files(place: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     pack = place / "pack"
     pack.mkdir()
     (pack / "bundle.yaml").write_text(BUNDLE, encoding="utf-8")
-    (pack / "rebalance.yaml").write_text(REBALANCE, encoding="utf-8")
+    lower = REBALANCE.replace("45%", "6.5%").replace("25%", "4%")
+    (pack / "rebalance.yaml").write_text(lower, encoding="utf-8")
     files = {
         "nodes.json": [{"apiVersion": "v1", "kind": "Node", **one} for one in NODES],
         "pods.json": [_written(one) for one in given().arrivals],

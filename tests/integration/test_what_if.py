@@ -44,6 +44,8 @@ def told(scheduled: float) -> dict[str, Any]:
         "scheduling": {"preempted": 0, "waitSeconds": {"mean": 0.0, "p95": 0.0}},
         "fragmentation": {"stranded": 0.0},
         "agents": None,
+        "balance": {"deviation": 0.0, "highestNode": 0.0, "lowestNode": 0.0, "overloadedNodes": None},
+        "descheduling": None,
         "overcommit": {},
     }
 
