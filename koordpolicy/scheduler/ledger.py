@@ -273,10 +273,12 @@ class Ledger:
             return
         if self._log.depth:
             self._keep(account)
-        if reason is None:
-            account.permits = {name: why for name, why in account.permits.items() if name != plugin}
-        else:
+        if reason is not None:
             account.permits = {**account.permits, plugin: reason}
+        elif len(account.permits) == 1:
+            account.permits = NO_PERMITS
+        else:
+            account.permits = {name: why for name, why in account.permits.items() if name != plugin}
 
     def wait(self, account: Account, until: int) -> None:
         """It has to be permitted, until then at the latest."""

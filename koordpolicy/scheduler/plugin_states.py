@@ -23,7 +23,7 @@ from koordpolicy.scheduler.decision import Refusals
 from koordpolicy.scheduler.filter_run import CycleFilters
 from koordpolicy.scheduler.framework import Framework
 from koordpolicy.scheduler.jobs import JobPlugins
-from koordpolicy.scheduler.ledger import Account, Claim, Ledger, Stage
+from koordpolicy.scheduler.ledger import Account, Claim, Ledger, Stage, Undo
 from koordpolicy.scheduler.plugins import Plugin
 from koordpolicy.scheduler.plugins.base import Refusal, Wait
 from koordpolicy.scheduler.profile import Profile
@@ -96,12 +96,40 @@ class PluginHost:
 
 
 class Part(NamedTuple):
-    """A filter whose plugin has something to say here, with the plugin's state and whom it `concerns` (None: every pod)."""
+    """A filter whose plugin has something to say here, with the plugin's state and whom it `concerns` (None: every pod). `undo` and
+    `redo` of the plugin are bound to its state once, since each claim has them.
+    """
 
     step: Step
     plugin: Plugin
     state: Any
     concerns: Callable[[PodView], bool] | None
+    undo: Undo
+    redo: Undo | None
+
+    @classmethod
+    def of(cls, step: Step, plugin: Plugin, state: Any) -> "Part":
+        return cls(
+            step,
+            plugin,
+            state,
+            _concerns(plugin, state),
+            _nothing if plugin.undo is None else partial(plugin.undo, state),
+            None if plugin.redo is None else partial(plugin.redo, state),
+        )
+
+    def claim(self, data: object) -> Claim:
+        """What the plugin has taken for a pod."""
+        plugin = self.plugin
+        prebind = plugin.prebind
+        if prebind is not None and (plugin.writes is None or plugin.writes(data)):
+            prebind = partial(prebind, self.state, data)
+        else:
+            prebind = None
+        said = None if plugin.annotates is None else plugin.annotates(data)
+        return Claim(
+            self.step.name, data, self.undo, prebind, plugin.adopt is not None, self.redo, annotations=said
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +226,7 @@ class PluginStates:
 
     def _parts(self, profile: Profile) -> Sequence[Part]:
         return [
-            Part(step, one, state := self._state(one), _concerns(one, state))
+            Part.of(step, one, self._state(one))
             for step in profile.filters
             if (one := step.plugin) is not None
             and (one.gate or one.reserve or one.reserve_anywhere or one.permit or one.adopt or one.settle)
@@ -248,7 +276,7 @@ class PluginStates:
         The facts of a cycle are collected only where policy reads any: most gates ask about the pod alone.
         """
         cycle: Cycle | None = None
-        for step, plugin, state, _ in gates:
+        for step, plugin, state, *_ in gates:
             assert plugin.gate is not None
             try:
                 values = step.fixed if step.always else None
@@ -278,7 +306,8 @@ class PluginStates:
         What was taken before a refusal or an error stands in the account.
         """
         nodes: NodeView | None = None
-        for step, plugin, state, _ in parts:
+        for part in parts:
+            step, plugin, state = part.step, part.plugin, part.state
             try:
                 if plugin.reserve is not None:
                     if nodes is None:
@@ -293,18 +322,19 @@ class PluginStates:
             if isinstance(found, Refusal):
                 return Refusals(step.name, found.reason, 1)
             if found is not None:
-                self.ledger.claim(account, _claim(step.name, plugin, state, found))
+                self.ledger.claim(account, part.claim(found))
         return None
 
     def adopt(self, account: Account) -> None:
         """Take what a pod that is on its node already holds there, but for what is claimed. Raises what plugins raise."""
         known, view = {claim.owner for claim in account.claims}, account.view
-        for step, plugin, state, concerns in self._adopting:
-            if step.name not in known and (concerns is None or concerns(view)):
+        for part in self._adopting:
+            plugin, concerns = part.plugin, part.concerns
+            if part.step.name not in known and (concerns is None or concerns(view)):
                 assert plugin.adopt is not None
-                found = plugin.adopt(state, view, account.node)
+                found = plugin.adopt(part.state, view, account.node)
                 if found is not None:
-                    self.ledger.claim(account, _claim(step.name, plugin, state, found))
+                    self.ledger.claim(account, part.claim(found))
 
     @property
     def adopts(self) -> bool:
@@ -316,7 +346,8 @@ class PluginStates:
     def permit(self, cycle: Cycle, account: Account, parts: Sequence[Part]) -> PermitAnswer:
         """Ask these whether a pod may go to its node. Raises CycleProblem."""
         until = account.until if account.stage == Stage.WAITING else None
-        for step, plugin, state, _ in parts:
+        for part in parts:
+            step, plugin, state = part.step, part.plugin, part.state
             if plugin.permit is None:
                 continue
             try:
@@ -385,20 +416,6 @@ def _concerned(cycle: Cycle, parts: Sequence[Part]) -> list[Part]:
         except Exception as problem:
             raise CycleProblem.of(problem, step) from problem
     return found
-
-
-def _claim(name: str, plugin: Plugin, state: Any, data: object) -> Claim:
-    return Claim(
-        name,
-        data,
-        _nothing if plugin.undo is None else partial(plugin.undo, state),
-        None
-        if plugin.prebind is None or (plugin.writes is not None and not plugin.writes(data))
-        else partial(plugin.prebind, state, data),
-        lasting=plugin.adopt is not None,
-        redo=None if plugin.redo is None else partial(plugin.redo, state),
-        annotations=None if plugin.annotates is None else plugin.annotates(data),
-    )
 
 
 def _nothing(_data: object) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from koordpolicy.algorithms.gang import Gang, Held, Permitted, Why, gang_id, in_order
+from koordpolicy.algorithms.gang import Gang, Held, Permitted, Round, Why, gang_id, in_order
 from koordpolicy.algorithms.gang_book import GangBook
 from koordpolicy.algorithms.gang_records import GangPods
 from koordpolicy.cluster.pods import PodView
@@ -81,6 +81,8 @@ class Gangs:
         self.timings: Final = GangTimings(host.now)
         self._tried: PodKey | None = None
         """The pod that has its turn, or that opened a round for which there is no plan."""
+        self._one_go: tuple[Round | None, bool] = (None, False)
+        """Whether the pods of a round are decided on in one go, which is asked once of each round."""
         self._due: tuple[PodKey, ...] = ()
         """The pods that are promised nodes from which nobody has to go: they are tried again once the round is over."""
         self.heard()
@@ -233,6 +235,7 @@ class Gangs:
         if self._host.graph is self._policy.graph:
             return
         self._policy = self._decisions.policy = GangPolicy(self._host.graph)
+        self._one_go = None, False
         for named in list(self.book.gangs):
             self._set(named)
 
@@ -336,8 +339,11 @@ class Gangs:
         if self._policy.never_at_once:
             return False
         round_ = self.book.round
-        gang = None if round_ is None else self.book.gangs.get(round_.gang)
-        return gang is not None and self._decisions.at_once(gang, self.book.group_of(gang))
+        if self._one_go[0] is not round_:
+            gang = None if round_ is None else self.book.gangs.get(round_.gang)
+            said = gang is not None and self._decisions.at_once(gang, self.book.group_of(gang))
+            self._one_go = round_, said
+        return self._one_go[1]
 
     def together(self, view: PodView) -> bool:
         """Whether a pod goes with others or not at all."""
