@@ -14,7 +14,7 @@ from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.evaluation import Evaluation, FirstRefusals, evaluate
-from koordpolicy.scheduler.evaluation.keys import likeness
+from koordpolicy.scheduler.evaluation.keys import cache_keys_of, likeness
 from koordpolicy.scheduler.evaluation.refusals import unresolvable
 from koordpolicy.scheduler.nominations import Nominations
 from koordpolicy.scheduler.plugins import ParameterError
@@ -76,6 +76,22 @@ class CycleFilters:
             except (CelError, ParameterError, ObjectError) as problem:
                 raise CycleProblem.of(problem) from problem
         return self._likeness
+
+    @property
+    def situation(self) -> Hashable:
+        """The same for pods of which the filters say the same now, as long as no row, pod on a node, or promise changes.
+
+        None where a filter looks beyond rows, at what may change unseen. Raises CycleProblem.
+        """
+        cycle = self.cycle
+        try:
+            if cache_keys_of(cycle):
+                return None
+            alike = likeness(cycle, on_others=True)
+        except (CelError, ParameterError, ObjectError) as problem:
+            raise CycleProblem.of(problem) from problem
+        moments = tuple(moment.records["now"] for moment in self.moments)
+        return alike, moments, repr(self.nominations.signature(cycle))
 
     def resized(self, amounts: Mapping[str, object]) -> "CycleFilters":
         """The same of a pod with other amounts, by fact."""

@@ -120,6 +120,8 @@ class Ledger:
         self._accounts: dict[PodKey, Account] = {}
         self._promised: dict[PodKey, str] = {}
         self._by_node: dict[str, dict[PodKey, PodView]] = {}
+        self.promise_changes = 0
+        """A number that is another one after every change of what is promised to whom."""
         self._leaving: dict[PodKey, str] = {}
         self._waiting: dict[PodKey, Account] = {}
         self._times: list[tuple[int, int, Account]] = []
@@ -134,6 +136,7 @@ class Ledger:
         key = view.pod.key
         if self._promised.get(key) != node:
             self.retract(key)
+        self.promise_changes += 1
         self._promised[key] = node
         known = self._by_node.get(node)
         if known is None:
@@ -145,6 +148,7 @@ class Ledger:
 
     def _unpromise(self, key: PodKey, node: str, before: PodView | None) -> None:
         """Take a promise back that was only tried."""
+        self.promise_changes += 1
         if before is not None:
             self._by_node[node][key] = before
         else:
@@ -154,6 +158,7 @@ class Ledger:
         """No node is promised to a pod any more; the one that was, if any."""
         node = self._promised.pop(key, None)
         if node is not None:
+            self.promise_changes += 1
             pods = self._by_node[node]
             if self._log.depth:
                 self._try_without(key, node)
@@ -169,6 +174,7 @@ class Ledger:
         self._by_node[node] = {other: view for other, view in before.items() if other != key}
 
         def undo() -> None:
+            self.promise_changes += 1
             self._promised[key] = node
             self._by_node[node] = before
 

@@ -1,7 +1,7 @@
 """Pods that wait for others to leave a node, and how they count for those who look at it meanwhile."""
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -45,6 +45,10 @@ class Nominations:
             return ()
         me, respected = cycle.view.pod.key, self._respects.bound(cycle.records)
         return tuple(view for key, view in waiting.items() if key != me and respected(view))
+
+    def signature(self, cycle: Cycle) -> tuple[Any, ...]:
+        """Equal for pods for which the same others are respected; empty while nobody waits for a node."""
+        return self._respects.signature(cycle.records) if self._ledger.promises else ()
 
     def look_ahead(self, cycle: Cycle) -> int:
         """After how many nanoseconds those who go will be gone; 0 where time alone does not change the cycle's answer."""

@@ -29,13 +29,13 @@ def fingerprint_of(cycle: Cycle) -> Fingerprint:
     return tuple(parts)
 
 
-def likeness(cycle: Cycle) -> bytes:
-    """The same for pods of which a profile says the same, whenever it is asked.
+def likeness(cycle: Cycle, *, on_others: bool = False) -> bytes:
+    """The same for pods of which a profile says the same, whenever it is asked; with `on_others`, whoever comes and goes.
 
     Raises ObjectError for a spec that cannot be read, CelError and ParameterError for parameters that cannot be had.
     """
     view, parts = cycle.view, _of_pod(cycle)
-    if any(place.startswith("filter:") for place in cache_keys_of(cycle)):
+    if on_others or any(place.startswith("filter:") for place in cache_keys_of(cycle)):
         controller = view.pod.controller
         parts += [view.pod.namespace, sorted(view.pod.labels.items())]
         parts += ["" if controller is None else controller.uid, view.neighbours, view.ports, view.volumes]

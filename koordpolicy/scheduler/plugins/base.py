@@ -346,6 +346,14 @@ class FilterRun(Protocol):
         ...
 
     @property
+    def situation(self) -> Hashable:
+        """The same for pods of which the filters say the same now, as long as no row, pod on a node, or promise changes.
+
+        None where that is not known. Raises CycleProblem.
+        """
+        ...
+
+    @property
     def moments(self) -> "Sequence[FilterRun]":
         """This one, and the same as of when those who go will be gone, if time alone can change the answers."""
         ...
@@ -390,6 +398,11 @@ class Promises(Protocol):
 
     def promised_on(self, node: str) -> Mapping[PodKey, PodView]:
         """The pods that a node is promised to."""
+        ...
+
+    @property
+    def promise_changes(self) -> int:
+        """A number that is another one after every change of what is promised to whom."""
         ...
 
     def leaves(self, pod: Pod) -> bool:

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from koordpolicy.model.disruption import read_budget
+from koordpolicy.model.pod import PodKey
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.binder import Preempt, plan
+from koordpolicy.scheduler.plugins.preemption.search import Search
 from tests.unit.scheduler.world import START, World, node, pod, policies
 
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("preemption.yaml").read_text())
@@ -283,6 +285,70 @@ def test_a_pod_whose_node_is_gone_looks_for_other_victims() -> None:
     world = promised()
     world.scheduler.remove_node("a")
     assert again(world) == ["other"]
+
+
+# --- searches in vain -------------------------------------------------------------------------------
+
+OTHER_LABELS = {**DEAR, "request": {"cpu": 5}, "labels": {"app": "other"}}
+APART = {"labelSelector": {"matchLabels": {"app": "other"}}, "topologyKey": "zone"}
+AWAY = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [APART]}}
+
+
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[PodKey]:
+    """The pods for which nodes are searched from now on."""
+    found: list[PodKey] = []
+    best = Search._best
+
+    def noted(search: Search, run: Any, look: Any) -> Any:
+        found.append(run.view.pod.key)
+        return best(search, run, look)
+
+    monkeypatch.setattr(Search, "_best", noted)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("between", "asked", "searches"),
+    [
+        ({}, EIGHT, 1),
+        ({}, {**EIGHT, "request": {"cpu": 9}}, 2),
+        ({}, {**EIGHT, "priority": 8999}, 2),
+        ({}, {**EIGHT, "labels": {"app": "x"}}, 2),
+        ({"dear": OTHER_LABELS}, EIGHT, 2),
+        ({"dear": {**LOW, "request": {"cpu": 5}}}, EIGHT, 2),
+        ({"more": {**DEAR, "request": {"cpu": 1}}}, EIGHT, 2),
+    ],
+    ids=["nothing", "size", "priority", "labels", "other-labels", "who-may-go", "placed"],
+)
+def test_who_is_like_a_pod_that_nobody_goes_for_does_not_search_again(
+    monkeypatch: pytest.MonkeyPatch, between: dict[str, Any], asked: dict[str, Any], searches: int
+) -> None:
+    found = searched(monkeypatch)
+    nodes = {"a": {"pods": {"dear": {**DEAR, "request": {"cpu": 5}}, "low": {**LOW, "request": {"cpu": 3}}}}}
+    world, alone = World(GRAPH), World(GRAPH)
+    for one in (world, alone):
+        one.build({"nodes": nodes})
+    assert world.place("first", EIGHT).preemption is None
+    for one in (world, alone):
+        for name, said in between.items():
+            one.scheduler.set_pod(placed(name, "a", said))
+    decision = world.place("second", asked)
+    assert len(found) == searches
+    assert shown(decision) == shown(alone.place("second", asked))
+
+
+@pytest.mark.parametrize("asked", [{**EIGHT, "affinity": AWAY}, EIGHT], ids=["looks-beyond", "other-second"])
+def test_what_is_seen_beyond_rows_or_later_is_searched_for_again(
+    monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]
+) -> None:
+    found = searched(monkeypatch)
+    world = World(GRAPH)
+    world.build({"nodes": {"a": {"labels": {"zone": "z"}, **MIXED}}})
+    first = world.place("first", asked)
+    if "affinity" not in asked:
+        world.pass_time(1)
+    assert shown(world.place("second", asked)) == shown(first)
+    assert len(found) == 2
 
 
 # --- against an oracle ------------------------------------------------------------------------------

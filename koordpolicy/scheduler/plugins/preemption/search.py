@@ -22,6 +22,7 @@ from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.decision import NoCandidate, PostFilterResult, Victim
 from koordpolicy.scheduler.plugins.base import FilterResults, FilterRun, FilterStep, PostFilterHost
+from koordpolicy.scheduler.plugins.preemption.futile import Futile, FutileSearches
 from koordpolicy.scheduler.plugins.preemption.no_candidate import in_vain
 from koordpolicy.scheduler.plugins.preemption.policy import PreemptionPolicy, candidate_facts
 from koordpolicy.scheduler.plugins.preemption.pools import Pools
@@ -45,28 +46,37 @@ class _Candidate:
 class Search:
     """Looks for victims among the pods of a cache."""
 
-    __slots__ = ("_bare", "_cache", "_draw", "_policy", "_pools", "_promised_on", "_what_if")
+    __slots__ = ("_bare", "_cache", "_draw", "_futile", "_policy", "_pools", "_promised_on", "_what_if")
 
     def __init__(self, host: PostFilterHost, policy: PreemptionPolicy) -> None:
         cache = self._cache = host.cache
         self._policy = policy
         self._promised_on = host.promises.promised_on
         self._draw = host.draw
+        self._futile = FutileSearches(cache, policy, host.promises)
         self._pools = Pools(cache, policy)
         self._what_if = WhatIf(cache)
         self._bare: dict[tuple[object, ...], TrialRows] = {}
 
     def find(self, run: FilterRun, results: FilterResults) -> PostFilterResult | NoCandidate:
         """Who goes for a pod that no node took; or why nobody does. Raises CycleProblem."""
+        key = self._futile.key(run)
+        known = self._futile.get(key)
+        if known is not None:
+            if known.drawn:
+                self._draw(known.drawn)  # as a search would: what is remembered changes no decision after it
+            return known.said
         look = _Look.at(results)
         for later in run.moments[1:]:
             look = look.also(later, self._cache.table)
         best = self._best(run, look)
         if best is None:
-            return in_vain(
+            said = in_vain(
                 run, results, self._cache, self._pools.of(run.records), self._what_if,
                 lambda names: self._without_all(run, names),
             )  # fmt: skip
+            self._futile.note(key, Futile(said, len(look.possible) if look.possible.any() else 0))
+            return said
         return PostFilterResult(
             best.node,
             tuple(Victim(view.pod.key, view.pod.uid, view.pod.terminating) for view in best.victims),
