@@ -21,7 +21,7 @@ SHIPPED = DEFAULT.read_text(encoding="utf-8")
     [
         ("value: 2ms", "value: 2", ":7: `work`: "),
         ("value: 2ms", "value: 0ms", ":7: `work`: a duration of more than nothing"),
-        ("value: 2%", "value: 2", "`missed`: a percentage from 0% to 100%"),
+        ("value: 1%", "value: 1", "`missed`: a percentage from 0% to 100%"),
         ("value: 99%", "value: 100%", "`quantile`: a percentage between 0% and 100%"),
         ("value: 4\n", "value: 0\n", "`searched`: a whole number from 1"),
         ("value: 1\n", "value: -1\n", "`variation`: a number from 0"),
@@ -69,7 +69,7 @@ def test_only_who_has_no_end_and_is_no_best_effort_work_is_a_service() -> None:
 
 
 def test_services_answer_slower_the_fuller_their_node_is_of_others() -> None:
-    alone, beside, full = answers(2000), answers(2000, best_effort=14_000), answers(2000, others=27_000)
+    alone, beside, full = answers(2000), answers(2000, best_effort=29_000), answers(2000, others=27_000)
     assert alone.violating == 0
     assert alone.tail < beside.tail < full.tail
     # Best-effort work gives way, others take what they request.
