@@ -44,20 +44,20 @@ def checked_resources(
     Only what is requested above zero. `ignored` names and `ignored_groups` (what stands before `/`)
     skip extended resources; native and `kubernetes.io` ones are always checked.
     """
-    return (
-        *(resource for resource in _FIRST if request.get(resource, 0) > 0),
-        *(
+    found = [resource for resource in _FIRST if request.get(resource, 0) > 0]
+    more = [
+        resource
+        for resource, asked in request.items()
+        if asked > 0 and resource not in _FIRST and resource != PODS
+    ]
+    if more and (ignored or ignored_groups):
+        more = [
             resource
-            for resource in sorted(request)
-            if resource not in _FIRST
-            and resource != PODS
-            and request[resource] > 0
-            and not (
-                is_extended(resource)
-                and (resource in ignored or resource.partition("/")[0] in ignored_groups)
-            )
-        ),
-    )
+            for resource in more
+            if not (resource in ignored or resource.partition("/")[0] in ignored_groups)
+            or not is_extended(resource)
+        ]
+    return (*found, *sorted(more))
 
 
 Lacking = Callable[[Amounts, Amounts, int], tuple[tuple[bool, ...], bool] | None]

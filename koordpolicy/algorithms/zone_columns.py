@@ -258,7 +258,7 @@ class RoomColumns:
         if self._untold > self._rows - self.used and not needs.guarded:
             told = masks.pop(_NO_TOPOLOGY) ^ True
             masks = {place: mask & told for place, mask in masks.items()}
-        if not [1 for mask in masks.values() if mask[: self.used].any()]:
+        if not [1 for mask in masks.values() if np.count_nonzero(mask[: self.used])]:
             return _all_take_it(self._rows)
         refused, left = np.zeros((len(REASONS), self._rows), np.bool_), np.ones(self._rows, np.bool_)
         for place in sorted(masks):

@@ -82,7 +82,7 @@ def devices_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verd
         need = asked if hint is None else by_strategy(asked, hint.strategy, 1)
         columns, rows = cards.columns(type), rows_of(nodes)
         few = columns.lacking(need.each, need.count, rows)
-        if few.any() and (few := few & listed).any():
+        if np.count_nonzero(few) and np.count_nonzero(few := few & listed):  # a fifth of the time of `any`
             short = np.flatnonzero(few)
             never = np.zeros_like(few)
             these = short if rows is EVERY else rows[short]
