@@ -24,7 +24,7 @@ from koordpolicy.cli.picture import as_of_reports, picture_of
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.console.api import ConsoleApi
 from koordpolicy.console.guard import Guard
-from koordpolicy.console.playground import Playground
+from koordpolicy.console.playground import LIMITS, Playground
 from koordpolicy.console.policies import PolicyView
 from koordpolicy.console.process import run_console
 from koordpolicy.console.worlds.pictured import LiveWorld, PicturedWorld
@@ -42,6 +42,7 @@ from koordpolicy.runtime.http.serving import Endpoint
 from koordpolicy.runtime.logs import LogFormat, set_up_logging
 from koordpolicy.runtime.policies.pack_cache import pack_remembering
 from koordpolicy.runtime.process import CannotStart, Process, run_process
+from koordpolicy.runtime.trial.client import Trials, start_trials
 from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.simulation import SimulationSettings
 from koordpolicy.simulator.traces import read_described
@@ -60,6 +61,8 @@ class _Policies:
     compilation: Compilation
     graph: RuleGraph
     paths: list[str]
+    trials: Trials | None
+    """Where those that somebody edits are compiled."""
 
     @property
     def name(self) -> str:
@@ -83,9 +86,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         )
     cluster = bool(arguments.live or arguments.snapshot or arguments.filename)
     paths = arguments.policies or ([] if cluster else [str(example / "policies")])
-    policies = _Policies(*compiled(paths, arguments.compiler), paths)
+    live = compiled(paths, arguments.compiler)
     endpoint = endpoint_of(arguments)
     set_up_logging(LogFormat.TEXT, verbose=False)
+    trials = start_trials(LIMITS)
+    policies = _Policies(*live, paths, trials)
 
     async def main(process: Process) -> None:
         if arguments.live:
@@ -99,7 +104,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         with world if isinstance(world, SimulatedWorld) else nullcontext():
             await _serve(process, endpoint, policies, world, terminal)
 
-    return run_process(main, "console", "console")
+    with trials or nullcontext():
+        return run_process(main, "console", "console")
 
 
 def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
@@ -123,7 +129,7 @@ async def _serve(
     api = ConsoleApi(
         world,
         PolicyView(policies.graph, policies.compilation.sources, policies.name),
-        Playground(own, policies.graph, pack_remembering()),
+        Playground(own, policies.graph, pack_remembering(), policies.trials),
         questions_by(policies.name),
         Guard("" if endpoint.host in {"0.0.0.0", "::"} else endpoint.host),  # noqa: S104  # compared, not bound
         revisions,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from koordpolicy.algorithms.container_resources import PERIOD, UNLIMITED
 from koordpolicy.model.cpuset import HIGHEST_CPU
@@ -20,6 +21,17 @@ LEAST_RATE = 0.01
 """Work that gets less of its wish than this stands still."""
 
 
+class Stopping(StrEnum):
+    """For what a pod was deleted before its work was done."""
+
+    PREEMPTED = "preempted"
+    """A pod of a higher priority takes its place."""
+    EVICTED = "evicted"
+    """The agent of its node let it go."""
+    MOVED = "moved"
+    """The descheduler let it go."""
+
+
 @dataclass(slots=True)
 class RunningPod:
     """A pod on a node.
@@ -27,7 +39,7 @@ class RunningPod:
     `slot` is its place in the population, `priority` and `qos` are the class names that agents report.
     `remaining` are the nanoseconds it still needs at full speed (None: it never ends), as of `since`; `rate`
     is its speed; `request` is the CPU that it asks for. `ticket` tells which of its planned ends is still meant. One that is `stopping` was deleted, and works
-    on until its time to stop is over. CPU in millicores, memory in bytes.
+    on until its time to stop is over; it says for what. CPU in millicores, memory in bytes.
     """
 
     key: PodKey
@@ -42,7 +54,7 @@ class RunningPod:
     rate: float = 1.0
     ticket: int = 0
     cpu: int = 0
-    stopping: bool = False
+    stopping: Stopping | None = None
     request: int = 0
 
     @property

@@ -45,7 +45,7 @@ from koordpolicy.simulator.cluster import Refusal, SimulatedCluster
 from koordpolicy.simulator.contention import Contention, read_contention
 from koordpolicy.simulator.fleet import Fleet
 from koordpolicy.simulator.journal import Explained, Journal, Untried
-from koordpolicy.simulator.machines import Machine, PodKey, RunningPod, machine_of
+from koordpolicy.simulator.machines import Machine, PodKey, RunningPod, Stopping, machine_of
 from koordpolicy.simulator.owners import owned
 from koordpolicy.simulator.rim import VirtualRim
 from koordpolicy.simulator.rounds import Rounds
@@ -169,7 +169,7 @@ class Simulation:
         from koordpolicy.simulator.descheduling import SimulatedDescheduler  # noqa: PLC0415  # large; most simulations have none
 
         return SimulatedDescheduler(
-            self.graph, self.cluster, self.agenda, self._reported, self._ask_to_stop, self._wake
+            self.graph, self.cluster, self.agenda, self._reported, self._let_move, self._wake
         )
 
     def _reported(self) -> Iterator[NodeMetric]:
@@ -283,7 +283,7 @@ class Simulation:
                 self._place(decision)
             elif outcome.error is None and isinstance(planned, Preempt):
                 for victim in planned.victims:
-                    self.journal.preempted += self._ask_to_stop(victim.pod)
+                    self.journal.preempted += self._ask_to_stop(victim.pod, Stopping.PREEMPTED)
             following = driver.done(following, outcome)
 
     def _place(self, decision: PodDecision) -> None:
@@ -349,7 +349,10 @@ class Simulation:
         if self.agents is not None:
             self.agents.stop(running.machine, key)
 
-    def _ask_to_stop(self, key: PodKey) -> bool:
+    def _let_move(self, key: PodKey) -> bool:
+        return self._ask_to_stop(key, Stopping.MOVED)
+
+    def _ask_to_stop(self, key: PodKey, what: Stopping) -> bool:
         """A pod was deleted for another one, or evicted; whether it was not asked before.
 
         It is gone when its time to stop is over, at once where it has none.
@@ -360,7 +363,7 @@ class Simulation:
         if running is None:  # it had not been bound yet
             self._submit_anew(key)
             return True
-        running.stopping = True
+        running.stopping = what
         going = self.cluster.objects.pods.get(key)
         if going is None or going.deleted_at is None:
             self._stop(running)
@@ -466,7 +469,7 @@ class Simulation:
             if pod.advance(now, agent.rate(key)):
                 self._plan_end(pod)
         for key, reason in agent.take_evicted():
-            if self._ask_to_stop(key):
+            if self._ask_to_stop(key, Stopping.EVICTED):
                 self.journal.evicted[reason] = self.journal.evicted.get(reason, 0) + 1
         self.fleet.note(machine, machine.shares)
         if machine.shares.withheld:

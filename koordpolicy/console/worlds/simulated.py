@@ -313,7 +313,14 @@ class SimulatedWorld:
                     self._open[name] = known
                     known = None
                 if known is None:
-                    span = PodSpan(name, machine.name, pod.since, pod.qos, pod.priority)
+                    span = PodSpan(
+                        name,
+                        machine.name,
+                        pod.since,
+                        pod.qos,
+                        pod.priority,
+                        requested=pod.request,
+                    )
                     self._spans.append(span)
                     known = (pod, span)
                     if pod.qos not in classes:
@@ -322,7 +329,7 @@ class SimulatedWorld:
                         bands.append(pod.priority)
                 there[name] = known
         for pod, span in self._open.values():
-            span.end, span.outcome = now, "stopped" if pod.stopping else "finished"
+            span.end, span.outcome = now, pod.stopping or "finished"
             span.cpu = 0
         self._open = there
         self._names = (tuple(classes), tuple(bands))

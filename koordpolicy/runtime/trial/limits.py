@@ -20,13 +20,15 @@ class TrialLimits:
     """Limits of one trial.
 
     `cpu` are seconds of CPU time, `memory` bytes beyond what the process has from the start, `evaluation` seconds of
-    CPU time for one decision on one example, `max_cost` the units that a decision may cost at most.
+    CPU time for one decision on one example, `max_cost` the units that a decision may cost at most. `by_flags` says that
+    flags of the process set them, which messages name then.
     """
 
     cpu: float = 60.0
     memory: int = 1024 * MIB
     evaluation: float = 1.0
     max_cost: int = DEFAULT_BUDGET
+    by_flags: bool = True
 
     @property
     def wall(self) -> float:

@@ -149,16 +149,19 @@ class _Keeper:
         said = bytes(self._note[:]).partition(b"\0")[0].decode("utf-8", "ignore")
         return f", while {said}" if said else ""
 
+    def _flag(self, limit: str) -> str:
+        return f" (--policy-trial-{limit})" if self._limits.by_flags else ""
+
     def _memory_message(self, allowed: int) -> str:
-        return f"it needs more than {allowed // MIB:,} MiB of memory{self._doing()} (--policy-trial-memory)"
+        return f"it needs more than {allowed // MIB:,} MiB of memory{self._doing()}{self._flag('memory')}"
 
     def _unsaid(self, late: bool, status: int, cpu: float) -> TrialVerdict:
         """What to say for a trial that was ended before it could say anything itself."""
         limits, doing = self._limits, self._doing()
         if (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU) or cpu >= limits.cpu:
-            message = f"it takes more than {limits.cpu:g} s of CPU time{doing} (--policy-trial-cpu)"
+            message = f"it takes more than {limits.cpu:g} s of CPU time{doing}{self._flag('cpu')}"
         elif late:
-            message = f"it took more than {limits.wall:g} s{doing} (--policy-trial-cpu)"
+            message = f"it took more than {limits.wall:g} s{doing}{self._flag('cpu')}"
         elif os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
             message = f"its trial was killed, as the kernel does where memory runs short{doing}"
         else:

@@ -212,6 +212,13 @@ export function podPanel(name, close) {
   return { element, end: () => (over = true) };
 }
 
+const ENDS = {
+  finished: "Finished",
+  preempted: "Preempted for others",
+  evicted: "Evicted by the agent of its node",
+  moved: "Evicted by the descheduler",
+};
+
 function story(told) {
   const scheduling = told.scheduling;
   const last = told.history.at(-1);
@@ -226,7 +233,7 @@ function story(told) {
           ? ["Waits, and would go to ", nodeLink(scheduling.node), " now."]
           : ["Finds no node."];
   return [
-    h("p", { class: "lead" }, over ? [`${last.outcome === "finished" ? "Finished" : "Stopped for others"} at ${moment(last.end, store.clock)} on `, nodeLink(last.node), "."] : title),
+    h("p", { class: "lead" }, over ? [`${ENDS[last.outcome] ?? last.outcome} at ${moment(last.end, store.clock)} on `, nodeLink(last.node), "."] : title),
     h(
       "ol",
       { class: "story" },

@@ -111,7 +111,7 @@ export class PlaygroundView {
         ? told.same
           ? "Compiles: the same revision as the live one."
           : `Compiles: another revision, ${told.digest.slice(0, 12)}.`
-        : `Does not compile: ${worst} error${worst === 1 ? "" : "s"}.`;
+        : told.problem || `Does not compile: ${worst} error${worst === 1 ? "" : "s"}.`;
       this.state.className = `check-state ${told.compiles ? "fine" : "trouble"}`;
       fill(
         this.findings,

@@ -1,0 +1,69 @@
+"""Edited policies are compiled where they can do no harm."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from koordpolicy.console.playground import LIMITS, Playground
+from koordpolicy.console.worlds.world import CannotAnswer
+from koordpolicy.graph import Compiler, Layer
+from koordpolicy.runtime.policies.packs import OWN, find_pack
+from koordpolicy.runtime.trial.client import start_trials
+from koordpolicy.runtime.trial.limits import TrialLimits
+
+BUNDLE = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: PolicyBundle
+metadata: {name: ours}
+spec: {extends: [koordinator]}
+"""
+POOL = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: CPUSuppress
+metadata: {{name: pool}}
+spec:
+  parameters: {{{parameter}: 75%}}
+"""
+FILES = {"koordpolicy.yaml": BUNDLE}
+
+
+@contextmanager
+def playground(limits: TrialLimits = LIMITS) -> Iterator[Playground]:
+    """It, with a process that compiles for it."""
+    trials = start_trials(limits)
+    assert trials is not None
+    compiler = Compiler(find_pack)
+    with trials:
+        live = compiler.compile(Layer(OWN, FILES)).graph
+        assert live is not None
+        yield Playground(FILES, live, compiler, trials)
+
+
+def test_what_is_edited_is_compiled_elsewhere_with_the_same_findings() -> None:
+    with playground() as one:
+        assert one.check({})["same"]
+        good = one.check({"pool.yaml": POOL.format(parameter="threshold")})
+        assert (good["compiles"], good["same"], good["problem"]) == (True, False, "")
+        bad = {"pool.yaml": POOL.format(parameter="treshold")}
+        told = one.check(bad)
+        assert (told["compiles"], told["problem"]) == (False, "")
+        (finding,) = [found for found in told["findings"] if found["severity"] == "error"]
+        assert (finding["code"], finding["file"], finding["from"][0]) == ("KP305", "pool.yaml", 5)
+        aside = Compiler(find_pack).compile(Layer(OWN, {**FILES, **bad}))
+        assert [found["message"] for found in told["findings"]] == [
+            found.message for found in sorted(aside.found, key=lambda found: found.order)
+        ]
+
+
+def test_what_takes_too_much_is_ended_and_says_so() -> None:
+    heavy = "---\n".join(
+        POOL.format(parameter="threshold").replace("pool", f"pool-{number}") for number in range(1300)
+    )
+    with playground(TrialLimits(cpu=1.0, by_flags=False)) as one:
+        told = one.check({"pool.yaml": heavy})
+        assert (told["compiles"], told["findings"]) == (False, [])
+        assert "it takes more than 1 s of CPU time" in told["problem"]
+        assert "--" not in told["problem"]  # the console has no flags for it
+        with pytest.raises(CannotAnswer, match="it takes more than 1 s"):
+            one.decisions({"pool.yaml": heavy}, None, None, "CPUSuppress", "node")  # type: ignore[arg-type]
