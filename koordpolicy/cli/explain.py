@@ -1,5 +1,5 @@
 """`koordpolicy explain`: a diagnostic code, a decision, a kind, a fact, a function, where a pod or a gang goes, whether a pod would
-be moved, what a quota may use, or what admission makes of a pod.
+be moved, where its migration stands, what a quota may use, or what admission makes of a pod.
 """
 
 import argparse
@@ -37,12 +37,16 @@ _OF_NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "quota": "explain_quota",
         "pod": "explain_pod",
         "move": "explain_move",
+        "migration": "explain_migration",
         "node": "explain_node_room",
         "gang": "explain_gang",
     }
 )
 """What is asked by a name, with the module that answers and its function."""
-_OF_ONE: Final = {"move": "[NAMESPACE/]POD"}
+_OF_ONE: Final = {
+    "move": "[NAMESPACE/]POD",
+    "migration": "JOB` or `koordpolicy explain migration [NAMESPACE/]POD",
+}
 """Questions that are no facts as well, with whom they are about."""
 _OF_KERNELS: Final = """
 

@@ -1,7 +1,7 @@
 """Objects without what may hold secrets and what no decision reads.
 
 Environments, commands, probes, the contents of volumes, parameters of storage and last-applied texts never stay.
-Of objects that only say whom they select, or what storage there is, nothing but that stays.
+Of objects that only say whom they select, or what storage there is, nothing but that stays, and how many there are to be.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,12 +42,13 @@ _VOLUME_PARTS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
 """What stays of a pod's volume, by its kind: which claim, disk or path it is, since placement and admission depend on it."""
 
 _SELECTOR: Final = ("apiVersion", "kind", "metadata", "spec.selector")
+_SCALED: Final = (*_SELECTOR, "spec.replicas")
 _PARTS: Final[Mapping[Resource, Sequence[str]]] = MappingProxyType(
     {
         SERVICES: _SELECTOR,
-        REPLICATION_CONTROLLERS: _SELECTOR,
-        REPLICA_SETS: _SELECTOR,
-        STATEFUL_SETS: _SELECTOR,
+        REPLICATION_CONTROLLERS: _SCALED,
+        REPLICA_SETS: _SCALED,
+        STATEFUL_SETS: _SCALED,
         STORAGE_CLASSES: (
             "apiVersion", "kind", "metadata", "provisioner", "volumeBindingMode", "allowedTopologies",
         ),

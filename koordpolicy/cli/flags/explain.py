@@ -17,7 +17,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         help="a diagnostic code (KP204), a decision (Overcommit/batch.cpu), what a document is about "
-        "(Overcommit/batch), a kind, a fact (node.usage.prod.cpu), a function, `pod`, `move`, `gang`, `quota` or `node` with the name of one, "
+        "(Overcommit/batch), a kind, a fact (node.usage.prod.cpu), a function, `pod`, `move`, `migration`, `gang`, `quota` or `node` with the name of one, "
         "or `node` with --agent or --record",
     )
     _add_pod(parser)
@@ -34,14 +34,14 @@ def _add_pod(parser: argparse.ArgumentParser) -> None:
     """Declare what only a question about a pod needs."""
     group = parser.add_argument_group(
         "of a cluster",
-        "with `pod`, `move`, `gang`, `quota` or `node` and its name, or a decision and the name of a node or pod; without a picture, live; with `pod -f FILE` and no"
+        "with `pod`, `move`, `migration`, `gang`, `quota` or `node` and its name, or a decision and the name of a node or pod; without a picture, live; with `pod -f FILE` and no"
         " name: what admission makes of the file's pods, and by which rules",
     )
     group.add_argument(
         "name",
         nargs="?",
         metavar="NAME",
-        help="the pod (`move`: that is to leave its node or not) or gang, with `NAMESPACE/` before it where not `default`, the quota, or the node that is decided about",
+        help="the pod (`move`: that is to leave its node or not; `migration`: that is to, or its PodMigrationJob) or gang, with `NAMESPACE/` before it where not `default`, the quota, or the node that is decided about",
     )
     group.add_argument("-s", "--snapshot", metavar="FILE", help="a file of `koordpolicy snapshot`")
     group.add_argument(

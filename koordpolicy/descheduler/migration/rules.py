@@ -20,6 +20,10 @@ _SLOWEST: Final = 0.001
 """Evictions a second where policy says none at all: who waits for one has to go on some time."""
 _SHORTEST: Final = 0.05
 """Seconds from one look at migrations to the next at least."""
+_INSTEAD: Final = (
+    "say that it does in `schedulerNames` of Migration, or let such pods go without one: `mode: EvictDirectly` of Migration, or"
+    " `migrate: false` of the profile"
+)
 _LAST: Final[SortKey] = ((1,),)
 _FIRST: Final = (0,)
 
@@ -83,7 +87,7 @@ class MigrationRules:
         if not self.enabled:
             return Stays("Migration.enabled", "no migrations are carried out")
         found = self.unreservable(pod, scheduler, now)
-        return None if found is None else Stays(f"Migration.{found.condition}", found.reason)
+        return None if found is None else Stays(f"Migration.{found.condition}", f"{found.reason}; {_INSTEAD}")
 
     def ttl(self, pod: Record, now: int) -> int:
         """How long a migration of the pod may take, in nanoseconds; 0 for no limit. Raises CelError."""
