@@ -74,11 +74,17 @@ def test_what_does_not_go_together_is_told(arguments: tuple[str, ...], told: str
     assert told in error
 
 
-@pytest.mark.parametrize("said", ["40", "101%", "-1%", "x%", "4%0"])
-def test_only_a_percentage_is_one(said: str) -> None:
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("40", "write `40%`"), ("150", ""), ("101%", ""), ("-1%", ""), ("x%", ""), ("4%0", "")],
+)
+def test_only_a_percentage_is_one(said: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         call("simulate", "--generate", "1", "--batch", said)
     assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert ("write `" in told) == bool(meant)
+    assert meant in told
 
 
 @pytest.mark.parametrize(("flags", "name"), [(("--beside-services",), "day.html"), ((), "day.pdf")])

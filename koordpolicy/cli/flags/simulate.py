@@ -136,13 +136,12 @@ def generated(text: str) -> tuple[int, int | None]:
 
 def _share(text: str) -> float:
     number, percent, rest = text.partition("%")
-    if (
-        not percent
-        or rest
-        or not number.replace(".", "", 1).isdecimal()
-        or float(number) > MOST_BATCH_PERCENT
-    ):
-        raise argparse.ArgumentTypeError(f"`{text}` is not a percentage from 0% to {MOST_BATCH_PERCENT}%")
+    in_range = number.replace(".", "", 1).isdecimal() and float(number) <= MOST_BATCH_PERCENT
+    if not percent or rest or not in_range:
+        meant = f"; write `{text}%`" if in_range and not percent else ""
+        raise argparse.ArgumentTypeError(
+            f"`{text}` is not a percentage from 0% to {MOST_BATCH_PERCENT}%{meant}"
+        )
     return float(number) / 100
 
 
