@@ -4,7 +4,7 @@ import argparse
 import os
 import random
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from koordpolicy import resources
-from koordpolicy.cli.bundle import compiled
+from koordpolicy.cli.bundle import compile_tree, compiled
 from koordpolicy.cli.bundles import meant
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.console_questions import questions_by
@@ -30,7 +30,7 @@ from koordpolicy.console.process import run_console
 from koordpolicy.console.worlds.pictured import LiveWorld, PicturedWorld
 from koordpolicy.console.worlds.simulated import SimulatedWorld
 from koordpolicy.console.worlds.world import CannotAnswer, World
-from koordpolicy.graph import Compilation, RuleGraph
+from koordpolicy.graph import Compilation, Compiler, RuleGraph
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.errors import Forbidden, KubeError, NotFound
 from koordpolicy.kube.port import Cluster
@@ -48,7 +48,7 @@ from koordpolicy.simulator.simulation import SimulationSettings
 from koordpolicy.simulator.traces import read_described
 from koordpolicy.simulator.traces.published import published_workload
 from koordpolicy.simulator.workload import Workload, WorkloadError
-from koordpolicy.source import read_tree
+from koordpolicy.source import Tree, read_tree
 
 EXAMPLE: Final = "01-colocated-day"
 _EVERY: Final = 30 * SECOND
@@ -61,6 +61,8 @@ class _Policies:
     compilation: Compilation
     graph: RuleGraph
     paths: list[str]
+    files: Mapping[str, str]
+    """Those of the bundle, without the pack's, by the names that the page shows."""
     trials: Trials | None
     """Where those that somebody edits are compiled."""
 
@@ -86,11 +88,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         )
     cluster = bool(arguments.live or arguments.snapshot or arguments.filename)
     paths = arguments.policies or ([] if cluster else [str(example / "policies")])
-    live = compiled(paths, arguments.compiler)
+    compilation, graph, own = _named_for_the_page(paths, arguments.compiler)
     endpoint = endpoint_of(arguments)
     set_up_logging(LogFormat.TEXT, verbose=False)
     trials = start_trials(LIMITS)
-    policies = _Policies(*live, paths, trials)
+    policies = _Policies(compilation, graph, paths, own, trials)
 
     async def main(process: Process) -> None:
         if arguments.live:
@@ -106,6 +108,31 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
     with trials or nullcontext():
         return run_process(main, "console", "console")
+
+
+def _named_for_the_page(
+    paths: list[str], compiler: Compiler | None
+) -> tuple[Compilation, RuleGraph, Mapping[str, str]]:
+    """The policies compiled, and their files: named from their folder, where they would be by whole paths of this host.
+
+    Raises `CannotRunError`, which names files as the command line does.
+    """
+    compilation, graph = compiled(paths, compiler)
+    tree = read_tree(meant(paths)) if paths else Tree()
+    whole = [Path(file) for file in tree.files if Path(file).is_absolute()]
+    if not whole:
+        return compilation, graph, tree.files
+    folder = os.path.commonpath([file.parent for file in whole])
+    files = {
+        str(Path(file).relative_to(folder)) if Path(file).is_absolute() else file: text
+        for file, text in tree.files.items()
+    }
+    if len(files) < len(tree.files):  # two files of one name, from here and from there
+        return compilation, graph, tree.files
+    again = compile_tree(Tree(files), compiler)
+    if again.graph is None:
+        return compilation, graph, tree.files
+    return again, again.graph, files
 
 
 def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
@@ -125,11 +152,10 @@ async def _serve(
     beside: Coroutine[Any, Any, None] | None = None,
     revisions: Callable[[], list[dict[str, Any]]] = list,
 ) -> None:
-    own = read_tree(meant(policies.paths)).files if policies.paths else {}
     api = ConsoleApi(
         world,
         PolicyView(policies.graph, policies.compilation.sources, policies.name),
-        Playground(own, policies.graph, pack_remembering(), policies.trials),
+        Playground(policies.files, policies.graph, pack_remembering(), policies.trials),
         questions_by(policies.name),
         Guard("" if endpoint.host in {"0.0.0.0", "::"} else endpoint.host),  # noqa: S104  # compared, not bound
         revisions,

@@ -66,6 +66,27 @@ def test_with_a_token_only_its_owner_is_answered(tmp_path: Path) -> None:
         assert told["findings"][0]["file"] == "a.yaml"
 
 
+def test_files_are_named_from_their_bundle_and_not_by_paths_of_the_host(tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle"
+    (bundle / "pools").mkdir(parents=True)
+    api = "apiVersion: koordpolicy.io/v1alpha1\n"
+    (bundle / "koordpolicy.yaml").write_text(
+        f"{api}kind: PolicyBundle\nmetadata: {{name: ours}}\nspec: {{extends: [koordinator]}}\n"
+    )
+    pool = f"{api}kind: CPUSuppress\nmetadata: {{name: pool}}\nspec:\n  parameters: {{threshold: 75%}}\n"
+    (bundle / "pools" / "a.yaml").write_text(pool)
+    (tmp_path / "cluster.json").write_text(json.dumps({"kind": "List", "items": []}))
+    with console("-p", str(bundle), "-f", str(tmp_path / "cluster.json")) as address:
+        assert sorted(asked(address, "/api/files")[1]["own"]) == ["koordpolicy.yaml", "pools/a.yaml"]
+        assert asked(address, "/api/source?file=pools/a.yaml")[1]["text"] == pool
+        told = asked(address, "/api/graph?name=CPUSuppress.target")[1]
+        assert "pools/a.yaml" in json.dumps(told)
+        assert str(tmp_path) not in json.dumps(told)
+        edited = {"pools/a.yaml": pool.replace("threshold", "treshold")}
+        (finding,) = asked(address, "/api/check", body={"files": edited})[1]["findings"]
+        assert (finding["file"], finding["from"][0]) == ("pools/a.yaml", 5)
+
+
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [

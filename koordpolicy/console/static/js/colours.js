@@ -17,7 +17,7 @@ export const WAYS = [
   { name: "bestEffort", label: "best-effort CPU" },
   { name: "withheld", label: "CPU withheld" },
   { name: "requested", label: "CPU requested" },
-  { name: "offered", label: "CPU lent" },
+  { name: "offered", label: "CPU offered" },
   { name: "memory", label: "memory in use" },
   { name: "class", label: "class" },
   { name: "band", label: "band" },
