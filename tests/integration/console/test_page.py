@@ -12,6 +12,8 @@ import pytest
 from tests.conftest import REPOSITORY
 from tests.integration.console.browser import Page, browser
 from tests.integration.console.console import console
+from tests.parts.deployed import install
+from tests.parts.shared import SharedServer
 
 AXE = (REPOSITORY / "tests/data/axe/axe.min.js").read_text(encoding="utf-8")
 TITLE = "document.querySelector('.panel h2')?.textContent"
@@ -226,6 +228,54 @@ def test_hostile_names_are_only_text(tmp_path: Path, drive: Callable[[Steps], No
 
     with console("-f", str(tmp_path / "cluster.json")) as address:
         drive(steps)
+
+
+def test_a_rollout_says_what_the_new_revision_decides_otherwise(
+    apiserver: SharedServer, drive: Callable[[Steps], None]
+) -> None:
+    install(apiserver)
+    path = "/apis/koordpolicy.io/v1alpha1/policyrevisions"
+    kind = {"apiVersion": "koordpolicy.io/v1alpha1", "kind": "PolicyRevision"}
+    name, now = "shown-in-the-console", "2026-01-02T03:04:05Z"
+    spec = {"bundle": "ours", "revision": "abc", "digest": "abc", "origin": "here"}
+    status, answer = apiserver.request("POST", path, {**kind, "metadata": {"name": name}, "spec": spec})
+    assert status == 201, answer
+
+    def observed(process: str, step: str, compared: int, different: int) -> dict[str, Any]:
+        tally = {"kind": "CPUSuppress", "compared": compared, "different": different, "failed": 0}
+        times = {"activeMicroseconds": 100, "candidateMicroseconds": 150}
+        return {"name": process, "step": step, "canary": False, **times, "kinds": [tally]}
+
+    told = {
+        "phase": "Progressing",
+        "step": 1,
+        "stepName": "shadow",
+        "message": "it waits for <b>answers</b>",
+        "failing": [{"guard": "disagreement", "since": now}],
+        "history": [{"time": now, "event": "Started", "message": "it began", "by": "koordpolicy"}],
+        "observations": [
+            observed("a", "shadow", 1000, 20),
+            observed("b", "shadow", 1000, 30),
+            observed("c", "before", 5, 5),
+        ],
+    }
+    status, answer = apiserver.request("PATCH", f"{path}/{name}/status", {"status": {"rollout": told}})
+    assert status == 200, answer
+
+    async def steps(page: Page) -> None:
+        await opened(page, address, "revisions")
+        row = await page.until("document.querySelector('.shadow tbody tr')?.innerText")
+        assert row.split() == ["CPUSuppress", "2,000", "50", "0", "2.5", "%"]
+        card = await page.ask("document.querySelector('.rollout').innerText")
+        for said in ("Progressing", "step shadow", "<b>answers</b>", "Guard disagreement fails", "150 %"):
+            assert said in card
+        assert await axe(page) == []
+
+    try:
+        with console("--live", "--kubeconfig", str(apiserver.kubeconfig("admin"))) as address:
+            drive(steps)
+    finally:
+        assert apiserver.request("DELETE", f"{path}/{name}")[0] == 200
 
 
 def test_a_thousand_nodes_are_there_at_once(drive: Callable[[Steps], None]) -> None:

@@ -1,6 +1,7 @@
 // Revisions: which one decides here, and on a live cluster all that it tells of, with their stages and guards.
 import { h, fill } from "./dom.js";
 import { get } from "./api.js";
+import { rollout } from "./rollout.js";
 import { store } from "./store.js";
 
 export class RevisionsView {
@@ -38,13 +39,12 @@ function revision(one) {
   const status = one.status ?? {};
   const spec = one.spec ?? {};
   const instances = status.instances ?? [];
-  const rollout = status.rollout;
   return h(
     "section",
     { class: "card" },
     h("h2", {}, one.metadata.name, status.phase && h("span", { class: "tag strong" }, status.phase)),
     h("p", { class: "muted small" }, [spec.revision, spec.origin].filter(Boolean).join(" from ")),
-    rollout && h("details", { open: true }, h("summary", {}, `Rollout${rollout.stage ? `: ${rollout.stage}` : ""}`), h("pre", { tabindex: "0" }, JSON.stringify(rollout, null, 2))),
+    status.rollout && rollout(status.rollout),
     instances.length > 0 &&
       h(
         "table",
