@@ -58,8 +58,9 @@ def explain_move(arguments: argparse.Namespace, terminal: Terminal) -> int:
     relocations = SchedulerRelocations(policies.graph, lambda: cluster.taken)
     for _ in replay(objects_by_key(cluster), relocations, WATCHED):
         pass  # what cannot be read has been told
-    answers = [*answers_on(policies.graph, objects, pod.key, cluster.taken, relocations)]
     goes = where_it_goes(policies, cluster, pod, 0, terminal)
+    elsewhere = goes.decision.placed and goes.decision.node != goes.on
+    answers = [*answers_on(policies.graph, objects, pod.key, cluster.taken, relocations, elsewhere=elsewhere)]
     if arguments.output == "json":
         terminal.print(json_text(_plain(goes, answers), indent=2))
     else:
@@ -69,9 +70,15 @@ def explain_move(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def answers_on(
-    graph: RuleGraph, objects: ClusterObjects, key: PodKey, now: int, relocations: Relocations | None = None
+    graph: RuleGraph,
+    objects: ClusterObjects,
+    key: PodKey,
+    now: int,
+    relocations: Relocations | None = None,
+    *,
+    elsewhere: bool = True,
 ) -> Iterator[ProfileAnswer]:
-    """What each profile says of a pod, as if nodes were too full for long enough."""
+    """What each profile says of a pod, as if nodes were too full for long enough; `elsewhere` is whether the scheduler has another node for it."""
     snapshot = finished(snapshot_of(objects, graph.catalogue, now))
     found = _seen(snapshot, key)
     for name in graph.subjects(KIND):
@@ -96,7 +103,7 @@ def answers_on(
             )
         )
         move = next((one for one in report.moves if one.pod.key == key), None)
-        reasons = [] if move is not None else [*_reasons(rules, report, objects, *found, now)]
+        reasons = [] if move is not None else [*_reasons(rules, report, objects, *found, now, elsewhere)]
         reasons += (
             []
             if move is None or not rules.migrate or move.pod.terminal
@@ -113,7 +120,13 @@ def _seen(snapshot: ClusterSnapshot, key: PodKey) -> tuple[SeenNode, SeenPod] | 
 
 
 def _reasons(
-    rules: ProfileRules, report: RoundReport, objects: ClusterObjects, node: SeenNode, pod: SeenPod, now: int
+    rules: ProfileRules,
+    report: RoundReport,
+    objects: ClusterObjects,
+    node: SeenNode,
+    pod: SeenPod,
+    now: int,
+    elsewhere: bool,
 ) -> Iterator[Stays]:
     """Everything that keeps a pod, the profile first."""
     if report.idle:
@@ -144,7 +157,7 @@ def _reasons(
             yield Stays(of, "the strategy does not mean it")
         elif strategy.plugin in PEER_PLUGINS:
             yield Stays(
-                of, "beside the others it need not go, or enough go, or no other node has room for it"
+                of, _passed_over(report, strategy.name, elsewhere, "beside the others it need not go")
             )
         elif strategy.load is None and not strategy.releases(node.facts, now):
             yield Stays(of, "its node releases nobody")
@@ -155,8 +168,22 @@ def _reasons(
             if group:
                 stop = f", and nothing moves there: {stop}" if stop else ", and others go before it"
                 yield Stays(of, f"its node counts as {group}{stop}")
+            elif strategy.load is not None:
+                yield Stays(
+                    of, "the strategy does not count its node: no pool has it, or it has not reported lately"
+                )
             else:
-                yield Stays(of, "others go before it, or no other node has room for it")
+                yield Stays(
+                    of, _passed_over(report, strategy.name, elsewhere, "as many as may go are others")
+                )
+
+
+def _passed_over(report: RoundReport, strategy: str, elsewhere: bool, otherwise: str) -> str:
+    """Why a strategy that means a pod does not have it go."""
+    others = sum(move.strategy == strategy for move in report.moves)
+    if others:
+        return f"{others} {'other goes' if others == 1 else 'others go'} before it"
+    return otherwise if elsewhere else "no other node has room for it"
 
 
 def _no_migration(graph: RuleGraph, pod: SeenPod, now: int) -> Iterator[Stays]:

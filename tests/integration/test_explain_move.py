@@ -95,3 +95,40 @@ def test_a_pod_that_failed_is_asked_about_by_who_looks_at_such(
     out = _explained(site, "first", capsys, "-p", str(site / "own"))
     assert "default/first would leave full" in out
     assert "it failed" in out
+
+
+@pytest.mark.parametrize(
+    ("owner", "closed", "told"),
+    [
+        ("web", False, "1 other goes before it"),
+        ("", False, "beside the others it need not go"),
+        ("web", True, "no other node has room for it"),
+    ],
+)
+def test_one_reason_is_told_of_a_strategy_that_passes_a_pod_over(
+    site: Path, capsys: pytest.CaptureFixture[str], owner: str, closed: bool, told: str
+) -> None:
+    path = site / "cluster.json"
+    cluster = json.loads(path.read_text())
+    for one in cluster["items"]:
+        metadata = one["metadata"]
+        if one["kind"] == "Pod":
+            name = owner or metadata["name"]
+            of = {
+                "apiVersion": "apps/v1",
+                "kind": "ReplicaSet",
+                "name": name,
+                "uid": name,
+                "controller": True,
+            }
+            metadata["ownerReferences"] = [of]
+        elif metadata["name"] == "empty" and one["kind"] == "Node":
+            one.setdefault("spec", {})["unschedulable"] = closed
+    path.write_text(json.dumps(cluster))
+    own = [{"name": "RemoveDuplicates", "enabled": True}]
+    (site / "own" / "on.yaml").write_text(json.dumps({**ON, "spec": {"strategies": own}}))
+    found = [
+        json.loads(_explained(site, name, capsys, "-p", str(site / "own"), "-o", "json"))["profiles"][0]
+        for name in ("first", "stays")
+    ]
+    assert told in [stays["reason"] for one in found for stays in one["stays"]]
