@@ -137,9 +137,9 @@ class SharedCertificate:
 
 
 def names_of(service: str, namespace: str, host: str = "") -> tuple[str, ...]:
-    """What webhooks are called by: a Service in a namespace, or a host."""
-    called = host or f"{service}.{namespace}.svc"
-    return tuple(dict.fromkeys((called, "localhost")))
+    """What webhooks are called by: a host where one is given, and a Service in a namespace, by which fronts call each other."""
+    called = f"{service}.{namespace}.svc"
+    return tuple(dict.fromkeys((host or called, called, "localhost")))
 
 
 def _until(chain: Chain) -> int:

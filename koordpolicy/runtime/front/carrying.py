@@ -28,6 +28,7 @@ from koordpolicy.runtime.front.messages import (
     with_headers,
 )
 from koordpolicy.runtime.front.settings import FrontSettings
+from koordpolicy.runtime.logs import LoggedOnce
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -112,6 +113,7 @@ class Carriers:
         self._proof = proof
         self._peers = peers
         self._stopped = False
+        self._disbelief = LoggedOnce(LOG)
         self._pool = ThreadPoolExecutor(settings.limits.carriers, thread_name_prefix="carrier")
 
     def carry(self, request: Carried, done: Callable[[bytes, AnsweredBy], None]) -> None:
@@ -141,7 +143,17 @@ class Carriers:
                     break
                 try:
                     head, text = ask(request, left)
-                except (OSError, MessageProblem) as error:  # ssl.SSLError is an OSError
+                except (
+                    ssl.SSLError
+                ) as error:  # nothing that goes away by itself, unlike a replica that is not there
+                    self._disbelief.met(
+                        str(error),
+                        "a front of another replica is not believed as %s (--peer-name), or does not answer over TLS: %s",
+                        self._settings.peer_name,
+                        error,
+                    )
+                    continue
+                except (OSError, MessageProblem) as error:
                     LOG.debug("not carried: %s", error)
                     continue
                 if not head.again:

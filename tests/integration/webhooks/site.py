@@ -47,7 +47,7 @@ class WebhookSite(Site):
         path = place / "webhook.sock"
         command = [
             sys.executable, "-m", "koordpolicy.cli", "front", "--listen", f"127.0.0.1:{port}", "--server", str(path),
-            "--peers", f"127.0.0.1:{peer}", "--peer-name", "localhost", "--drain", "1s",
+            "--peers", f"127.0.0.1:{peer}", "--drain", "1s",
         ]  # fmt: skip
         environment = {"PYTHONPATH": str(REPOSITORY)}
         with Running(command, place / "log", environment=environment) as front:
