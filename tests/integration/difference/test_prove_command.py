@@ -48,7 +48,7 @@ def write(bundle: Path, require: str) -> str:
         ("decisions.target <= node.capacity.cpu", OK, "proved"),
         ("decisions.target >= 0", FINDINGS, "violated"),
         (
-            "string(decisions.target).upperAscii().lowerAscii() == string(decisions.target)",
+            "string(number(decisions.target)).upperAscii().lowerAscii() == string(number(decisions.target))",
             GAVE_UP,
             "gave up",
         ),

@@ -60,15 +60,15 @@ class Search:
 
     def find(self, run: FilterRun, results: FilterResults) -> PostFilterResult | NoCandidate:
         """Who goes for a pod that no node took; or why nobody does. Raises CycleProblem."""
-        key = self._futile.key(run)
+        look = _Look.at(results)
+        for later in run.moments[1:]:
+            look = look.also(later, self._cache.table)
+        key = self._futile.key(run, look.possible)
         known = self._futile.get(key)
         if known is not None:
             if known.drawn:
                 self._draw(known.drawn)  # as a search would: what is remembered changes no decision after it
             return known.said
-        look = _Look.at(results)
-        for later in run.moments[1:]:
-            look = look.also(later, self._cache.table)
         best = self._best(run, look)
         if best is None:
             said = in_vain(
