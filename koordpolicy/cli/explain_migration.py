@@ -5,16 +5,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from koordpolicy.cli.command import OK, CannotRunError
-from koordpolicy.cli.explain_pod import objects_by_key
+from koordpolicy.cli.explain_move import known_objects
 from koordpolicy.cli.picture import as_of_reports, picture_of
 from koordpolicy.cli.pod_policies import policies_of
 from koordpolicy.cli.simulation.words import Page, length
 from koordpolicy.cli.terminal import Terminal
-from koordpolicy.cluster.event_handlers import replay
-from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.descheduler.migration.job import MigrationJob, read_job
-from koordpolicy.descheduler.migration.standing import MigrationPicture, Standing, job_text, pod_of_status
-from koordpolicy.descheduler.process import WATCHED
+from koordpolicy.descheduler.migration.standing import (
+    MigrationPicture,
+    MigrationStanding,
+    job_text,
+    pod_of_status,
+)
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.describe.layout import place
@@ -43,9 +45,7 @@ def explain_migration(arguments: argparse.Namespace, terminal: Terminal) -> int:
     policies = policies_of(arguments, heard)
     jobs = [*_jobs(cluster, terminal)]
     job = _named(jobs, str(arguments.name))
-    objects = ClusterObjects()
-    for resource, obj, why in replay(objects_by_key(cluster), objects, WATCHED):
-        terminal.say(f"{resource} {obj['metadata']['name']} is unreadable: {why.reason}")
+    objects = known_objects(cluster, terminal)
     picture = MigrationPicture(
         policies.graph,
         objects,
@@ -112,7 +112,7 @@ def _place(graph: RuleGraph, decision: str) -> str:
     return place(rules[0].span) if rules else ""
 
 
-def _plain(found: Standing, graph: RuleGraph) -> dict[str, Any]:
+def _plain(found: MigrationStanding, graph: RuleGraph) -> dict[str, Any]:
     job = found.job
     strategy, reason, profile, line = _made_by(job, graph)
     return {
@@ -141,11 +141,11 @@ def _rule(graph: RuleGraph, decision: str) -> str:
     return _place(graph, decision) if decision else ""
 
 
-def _node(found: Standing) -> str:
+def _node(found: MigrationStanding) -> str:
     return (found.reservation.node_name if found.reservation is not None else "") or found.job.node
 
 
-def _lines(found: Standing, graph: RuleGraph, page: Page) -> Iterator[str]:
+def _lines(found: MigrationStanding, graph: RuleGraph, page: Page) -> Iterator[str]:
     job = found.job
     pod = "/".join(job.pod)
     on = f" on {found.pod.node_name}" if found.pod is not None and found.pod.node_name else ", which is gone"

@@ -25,6 +25,7 @@ from koordpolicy.descheduler.rules import KIND, ProfileRules, Stays
 from koordpolicy.descheduler.snapshot import ClusterSnapshot, SeenNode, SeenPod, snapshot_of
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
+from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.pod import PodKey
 from koordpolicy.scheduler.relocation import SchedulerRelocations
@@ -52,9 +53,7 @@ def explain_move(arguments: argparse.Namespace, terminal: Terminal) -> int:
         raise CannotRunError(
             f"the pod `{'/'.join(pod.key)}` is on no node: `koordpolicy explain pod` says where it goes"
         )
-    objects = ClusterObjects()
-    for resource, obj, why in replay(objects_by_key(cluster), objects, WATCHED):
-        terminal.say(f"{resource} {obj['metadata']['name']} is unreadable: {why.reason}")
+    objects = known_objects(cluster, terminal)
     relocations = SchedulerRelocations(policies.graph, lambda: cluster.taken)
     for _ in replay(objects_by_key(cluster), relocations, WATCHED):
         pass  # what cannot be read has been told
@@ -67,6 +66,14 @@ def explain_move(arguments: argparse.Namespace, terminal: Terminal) -> int:
         page = Page(terminal.width, terminal.colour())
         terminal.print("\n".join(_lines(goes, answers, page)))
     return OK
+
+
+def known_objects(cluster: Snapshot, terminal: Terminal) -> ClusterObjects:
+    """What a descheduler knows of a picture; what cannot be read is told."""
+    objects = ClusterObjects()
+    for resource, obj, why in replay(objects_by_key(cluster), objects, WATCHED):
+        terminal.say(f"{resource} {obj['metadata']['name']} is unreadable: {why.reason}")
+    return objects
 
 
 def answers_on(

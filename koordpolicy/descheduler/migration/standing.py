@@ -47,7 +47,7 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MigrationStanding:
     """A job with its pod and Reservation as they are, None for what is not there; `mode` is how it goes about it.
 
     `left` are the seconds until its time is over, None without a limit. `waits` is empty for one that is over.
@@ -73,7 +73,7 @@ class MigrationPicture:
     pods: Sequence[Object]
     now: int
 
-    def standing(self, job: MigrationJob) -> Standing:
+    def standing(self, job: MigrationJob) -> MigrationStanding:
         """Where a job stands. Raises CelError where policy cannot say how pods are migrated."""
         rules = MigrationRules(self.graph)
         pod = self.objects.pods.get(job.pod)
@@ -94,7 +94,7 @@ class MigrationPicture:
                     if begun
                     else [*self._arbitrated(job, rules, pod)]
                 )
-        return Standing(job, mode, pod, reservation, left, waits)
+        return MigrationStanding(job, mode, pod, reservation, left, waits)
 
     def _held_up(self, job: MigrationJob, rules: MigrationRules, left: float | None) -> Sequence[Waits]:
         if not job.ours:
