@@ -40,7 +40,7 @@ GUARANTEED = {"cpu_shares": 1024, "cpu_period": 100_000, "cpu_quota": 100_000, "
 WANTED_OF_OWNER = {"cpu.cfs_quota_us": "-1", "cpuset.cpus": OWNED, "cpu.shares": "1024"}
 CGROUPS = Path("/sys/fs/cgroup")
 _COUNTED = re.compile(
-    r"usage|stat|procs|threads|tasks|events|pressure|failcnt|recursive|serviced|merged|queued|_time|wait|sectors|peak|current|numa"
+    r"usage|stat|procs|threads|tasks|events|pressure|failcnt|recursive|service|merged|queued|_time|wait|sectors|peak|current|numa"
 )
 STRICT = {
     "apiVersion": "koordpolicy.io/v1alpha1",
