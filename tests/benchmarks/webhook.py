@@ -67,7 +67,8 @@ def run() -> Iterable[Row]:
         try:
             with ApiServer(Path(folder) / "server") as server, ExitStack() as stack:
                 install(server.access)
-                apply(server.access, documents("deploy/manager/webhooks.yaml"))
+                for file in ("secret", "webhooks"):
+                    apply(server.access, documents(f"deploy/manager/{file}.yaml"))
                 ways = [
                     _Way(count, fronted, *stack.enter_context(_manager(server, Path(folder), count, fronted=fronted)))
                     for count in PROFILES

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from koordpolicy.kube.backoff import Backoff
-from koordpolicy.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
+from koordpolicy.kube.errors import AlreadyExists, Conflict, Forbidden, KubeError, NotFound
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import SECRETS
 from koordpolicy.manager.webhooks.rotation import Chain, Lifetimes, renewed
@@ -115,7 +115,12 @@ class SharedCertificate:
         data = {key: base64.b64encode(value).decode() for key, value in chain.data().items()}
         if found is None:
             made = {"metadata": {"name": SECRET}, "type": "Opaque", "data": data}
-            await self._cluster.create(SECRETS, made, namespace=self._namespace)
+            try:
+                await self._cluster.create(SECRETS, made, namespace=self._namespace)
+            except Forbidden as error:
+                raise Forbidden(
+                    f"there is no Secret {SECRET} in {self._namespace}, and none may be created here: apply deploy/manager/secret.yaml"
+                ) from error
         else:
             await self._cluster.update(SECRETS, {**found, "data": data})
         LOG.info("the webhooks' certificate was renewed; it holds until %s", time_text(_until(chain)))

@@ -316,7 +316,7 @@ def test_install_upgrade_uninstall(own_apiserver: Callable[..., ApiServer]) -> N
         "/policybundles.koordpolicy.io",
     } <= names
 
-    # What the manager wrote into its webhook configurations stays, and definitions follow the chart.
+    # What the manager wrote into its webhook configurations and its Secret stays, and definitions follow the chart.
     hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/koordpolicy"
     hook = {
         "name": "pods.koordpolicy.io",
@@ -326,6 +326,8 @@ def test_install_upgrade_uninstall(own_apiserver: Callable[..., ApiServer]) -> N
         "namespaceSelector": {"matchLabels": {"no": "such"}},
     }
     assert access.request("PATCH", hooks, {"webhooks": [hook]})[0] == 200
+    secret = "/api/v1/namespaces/koordpolicy-system/secrets/koordpolicy-webhook-cert"
+    assert access.request("PATCH", secret, {"data": {"tls.crt": "eA=="}})[0] == 200
     definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/policybundles.koordpolicy.io"
     assert access.request("PATCH", definition, {"spec": {"names": {"shortNames": ["old"]}}})[0] == 200
     words = ("--set=scheduler.shards=2", "--set=policies.from=cluster", "--set=networkPolicies.enabled=true")
@@ -335,6 +337,7 @@ def test_install_upgrade_uninstall(own_apiserver: Callable[..., ApiServer]) -> N
     assert "koordpolicy-system/koordpolicy-scheduler-1" in names
     assert ("/apis/apps/v1/deployments", "koordpolicy-system/koordpolicy-scheduler") not in ours(access)
     assert access.request("GET", hooks)[1]["webhooks"][0]["name"] == "pods.koordpolicy.io"
+    assert access.request("GET", secret)[1]["data"] == {"tls.crt": "eA=="}
 
     done = helm("rollback", "koordpolicy", "1", kubeconfig=kubeconfig)
     assert done.returncode == 0, done.stderr

@@ -44,7 +44,7 @@ CASES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("create", "nodes/proxy", "", NONE),
     ("list", "secrets", "", NONE),
     ("get", "secrets", "default", NONE),
-    ("create", "secrets", SYSTEM_NAMESPACE, ("manager",)),
+    ("create", "secrets", SYSTEM_NAMESPACE, NONE),
     ("list", "secrets", SYSTEM_NAMESPACE, NONE),
     ("list", "configmaps", "", NONE),
     ("list", "configmaps", SYSTEM_NAMESPACE, ("manager",)),

@@ -90,11 +90,12 @@ def pod(name: str, labels: dict[str, str] | None = None, **spec: Any) -> dict[st
 
 
 def make_webhook_site(access: Access, folder: Path) -> WebhookSite:
-    """The shipped webhook configurations as they are before a manager has seen them, and a directory of policies."""
+    """The shipped webhook configurations and Secret as they are before a manager has seen them, and a directory of policies."""
     for phase in ("mutating", "validating"):
         access.request("DELETE", f"{CONFIGURATIONS}/{phase}webhookconfigurations/koordpolicy")
     access.request("DELETE", "/api/v1/namespaces/koordpolicy-system/secrets/koordpolicy-webhook-cert")
-    apply(access, documents("deploy/manager/webhooks.yaml"))
+    for file in ("secret", "webhooks"):
+        apply(access, documents(f"deploy/manager/{file}.yaml"))
     here = WebhookSite(access, folder, port=free_port())
     here.policies.mkdir()
     here.write("koordpolicy.yaml", BUNDLE)

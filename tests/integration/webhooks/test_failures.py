@@ -16,9 +16,9 @@ import pytest
 
 from tests.integration.runtime.managers import Manager
 from tests.integration.webhooks.load import Load
-from tests.integration.webhooks.site import WebhookSite, make_webhook_site, pod, policy
+from tests.integration.webhooks.site import WebhookSite, documents, make_webhook_site, pod, policy
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import apply, install
 from tests.parts.fixtures import need
 from tests.parts.processes import free_port
 from tests.parts.proxy import Proxy
@@ -238,6 +238,16 @@ def test_a_certificate_that_expires_while_the_leader_is_gone_is_renewed_by_the_n
         leader.running.kill()
         before = serving(site)
         site.eventually(lambda: serving(site) not in (before, b""), "a certificate of the next leader")
+        site.eventually(lambda: drawn(site), "pods that policies change")
+
+
+def test_without_its_secret_a_manager_says_how_to_get_one(site: WebhookSite) -> None:
+    """It may not make one, and goes on once it is there."""
+    assert site.access.request("DELETE", SECRET)[0] == 200
+    listening = ("--webhook", f"127.0.0.1:{site.port}", "--webhook-url", f"https://localhost:{site.port}")
+    with site.manager("m", *listening, "--webhook-drain", "1s", ready=False) as manager:
+        site.eventually(lambda: "apply deploy/manager/secret.yaml" in manager.running.tail(), "advice")
+        apply(site.access, documents("deploy/manager/secret.yaml"))
         site.eventually(lambda: drawn(site), "pods that policies change")
 
 
