@@ -14,7 +14,7 @@ from koordpolicy.model.pod import Pod
 from koordpolicy.runtime.counting import Counters
 from koordpolicy.runtime.decisions import DecisionCounts
 from koordpolicy.runtime.reports.troubles import FEW, Troubles
-from koordpolicy.scheduler.decision import CycleFailure
+from koordpolicy.scheduler.decision import CycleFailure, PostFilterResult
 from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.driver import Settled
 from koordpolicy.scheduler.not_enforced import not_enforced
@@ -23,6 +23,9 @@ from koordpolicy.scheduler.reservation_status import reservation_of
 
 _SCHEDULED: Final = "Scheduled"
 _PREEMPTED: Final = "Preempted"
+_PREEMPTS: Final = "Preempting"
+_NAMED: Final = 5
+"""Pods that the Event about whom they go for names."""
 
 EVENTS: Final = EventLimits(queue=20_000, workers=16, unlimited=frozenset({_SCHEDULED, _PREEMPTED}))
 """Each pod that is scheduled or preempted has its Event, as users know it, however much was said of it while it waited;
@@ -104,10 +107,12 @@ class DecisionReporter:
                 recorder.record(about, "FailedBinding", str(outcome.error), type="Warning", action="Binding")
         elif result != "passed_on" and not of_many:
             recorder.record(about, "FailedScheduling", decision.message, type="Warning", action="Scheduling")
-        if decision.preemption is not None and (outcome is None or outcome.error is None):
-            for victim in decision.preemption.sent_away:
+        room = decision.preemption
+        if room is not None and room.sent_away and (outcome is None or outcome.error is None):
+            recorder.record(about, _PREEMPTS, _makes_room(room), action="Preempting")
+            for victim in room.sent_away:
                 gone = {"namespace": victim.pod[0], "name": victim.pod[1], "uid": victim.uid}
-                node = victim.node or decision.preemption.node
+                node = victim.node or room.node
                 message = f"Preempted by pod {decision.uid} on node {node}"
                 one = {"apiVersion": "v1", "kind": "Pod", "metadata": gone}
                 recorder.record(one, _PREEMPTED, message, action="Preempting")
@@ -156,6 +161,13 @@ class DecisionReporter:
     def evaluated(self, count: int) -> None:
         """Count evaluations of all nodes for advice."""
         self._audience.metrics.add("koordpolicy_scheduler_advice_evaluations_total", count)
+
+
+def _makes_room(room: PostFilterResult) -> str:
+    """Who goes for a pod, and from where, as its Event says."""
+    going = sorted(f"{'/'.join(victim.pod)} on {victim.node or room.node}" for victim in room.sent_away)
+    more = f", and {len(going) - _NAMED} more" if len(going) > _NAMED else ""
+    return f"Preempts {', '.join(going[:_NAMED])}{more}"
 
 
 def _of_policy(failure: CycleFailure | None) -> bool:

@@ -10,7 +10,7 @@ from koordpolicy.cluster.event_handlers import EVENT_HANDLERS
 from koordpolicy.graph import RuleGraph
 from koordpolicy.scheduler.scheduler import Scheduler
 from tests.differential_scheduling.case import SCHEDULER, Judgement, Object, Room, key_of
-from tests.vectors.policies import graph
+from tests.vectors.policies import document, graph
 
 NOW: Final = 1_800_000_000 * 10**9
 _MANY: Final = 10_000
@@ -18,15 +18,22 @@ _HANDLERS: Final = {handler.resource.kind: handler for handler in EVENT_HANDLERS
 
 
 @cache
-def _policies() -> RuleGraph:
-    return graph()
+def policies() -> RuleGraph:
+    """The built-in pack, but for bands, which kube-scheduler does not know."""
+    return graph(
+        document(
+            "SchedulingProfile",
+            SCHEDULER,
+            {"schedulerName": SCHEDULER, "parameters": {"preemptionAcrossBands": True}},
+        )
+    )
 
 
 class Ours:
     """A scheduler that knows a cluster. It is asked about one pod after another, and remembers as it does."""
 
     def __init__(self, objects: Sequence[Object]) -> None:
-        self._scheduler = Scheduler(_policies(), lambda: NOW, profile=SCHEDULER, explained=_MANY)
+        self._scheduler = Scheduler(policies(), lambda: NOW, profile=SCHEDULER, explained=_MANY)
         for handler in EVENT_HANDLERS:
             for obj in objects:
                 if obj["kind"] == handler.resource.kind:

@@ -325,6 +325,8 @@ def test_room_is_made_for_the_important(site: Site) -> None:
         site.gone("low")
         site.eventually(lambda: site.where().get("high") == "a", "the other one has its place")
         assert any(reason == "Preempted" for _, reason, _, _ in site.events())
+        told = [(about, message) for about, reason, message, _ in site.events() if reason == "Preempting"]
+        assert told == [("high", "Preempts default/low on a")]
 
 
 def test_a_pod_of_another_scheduler_is_left_alone_but_counts(site: Site) -> None:

@@ -12,8 +12,7 @@ from tests.differential_scheduling.case import Object, key_of
 from tests.differential_scheduling.compare import differences
 from tests.differential_scheduling.drawing import draw
 from tests.differential_scheduling.oracle import Cluster, judgement
-from tests.differential_scheduling.ours import evaluate, hear, hear_no_more
-from tests.unit.scheduler.world import policies
+from tests.differential_scheduling.ours import evaluate, hear, hear_no_more, policies
 
 GRAPH = policies()
 FEW = settings(max_examples=25, deadline=None)
