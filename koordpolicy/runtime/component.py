@@ -281,6 +281,7 @@ async def running_component(
             leadership.identity,
             jitter=random.random,
             wall_ns=now_ns,
+            source_trouble=lambda: "" if live.trouble is None else f"{live.origin}: {live.trouble.message}",
         )
         reporter = Reporter(
             RevisionObjects(cluster, metrics, now_ns),

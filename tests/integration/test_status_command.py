@@ -147,6 +147,17 @@ def test_a_refused_revision_is_shown_with_its_place(running: WebhookSite) -> Non
         (running.policies / "bad.yaml").unlink()
 
 
+def test_a_source_that_has_nothing_to_give_is_told_of(running: WebhookSite) -> None:
+    away = running.policies.with_name("away")
+    running.policies.rename(away)
+    try:
+        told = eventually(lambda: one if "m1 gets no new policies" in (one := said_of(running)) else "")
+        assert told, said_of(running)
+    finally:
+        away.rename(running.policies)
+    assert eventually(lambda: "gets no new policies" not in said_of(running)), said_of(running)
+
+
 def said_of(site: WebhookSite) -> str:
     return run(site, "status")[1]
 

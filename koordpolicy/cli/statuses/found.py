@@ -10,17 +10,18 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from koordpolicy.algorithms.pod_request import effective_requests
+from koordpolicy.cli.statuses.waiting import Waiting, waiting_pods
 from koordpolicy.model.agent_runs import AgentRuns, read_agent_runs
 from koordpolicy.model.metric import NodeMetric, read_best_effort_cpu, read_node_metric
 from koordpolicy.model.node import Node, read_node
-from koordpolicy.model.pod import read_pod
+from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.policy_revision import InstanceState, PolicyRevision, StatusCondition, from_json
 from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY, CPU, MEMORY, MID_CPU, MID_MEMORY
 from koordpolicy.model.reading import Amounts, Json, mapping, text, texts
 from koordpolicy.model.time import parse_time
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.reports.conditions import READY
-from koordpolicy.runtime.reports.presence import COMPONENT, INSTANCE, LABEL
+from koordpolicy.runtime.reports.presence import COMPONENT, INSTANCE, LABEL, SOURCE_TROUBLE
 
 LENT: Final[Mapping[str, str]] = MappingProxyType(
     {BATCH_CPU: CPU, BATCH_MEMORY: MEMORY, MID_CPU: CPU, MID_MEMORY: MEMORY}
@@ -28,6 +29,9 @@ LENT: Final[Mapping[str, str]] = MappingProxyType(
 """What nodes offer a second time, and what it is made of."""
 
 _OURS: Final = "koordpolicy-"
+
+_MISSED: Final = 2
+"""Intervals after which a report is missing for sure, wherever in its interval a node was last heard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,7 @@ class FoundProcess:
     """A process that holds a lease of its own. `renewed` as the lease says, in nanoseconds since 1970, None where it does not.
 
     `runs` is the revision that it decides by, "" where none names it; `rejects` one that it cannot take; `leads` the leases that it holds as leader.
+    `source_trouble` is why it has no new policies for now, "" where its source is well.
     """
 
     component: str
@@ -61,6 +66,7 @@ class FoundProcess:
     runs: str = ""
     rejects: str = ""
     leads: tuple[str, ...] = ()
+    source_trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +96,15 @@ class Suppressed:
 
 @dataclass(frozen=True, slots=True)
 class NodeReports:
-    """Reports of nodes: how old they are, in nanoseconds, sorted; how many nodes have none; what is used of what those have that told it."""
+    """Reports of nodes: how old they are, in nanoseconds, sorted; how many nodes have none; what is used of what those have that told it.
+
+    `late` is how many nodes have missed a report: their last one is older than twice the interval that the manager has set for them.
+    """
 
     nodes: int = 0
     ages: tuple[int, ...] = ()
     absent: int = 0
+    late: int = 0
     used: Amounts = field(default_factory=dict)
     capacity: Amounts = field(default_factory=dict)
 
@@ -108,6 +118,7 @@ class ClusterStatus:
     reports: NodeReports = field(default_factory=NodeReports)
     lent: tuple[Lent, ...] = ()
     suppressed: Suppressed = field(default_factory=Suppressed)
+    waiting: Waiting = field(default_factory=lambda: Waiting(0, 0, ()))
     agents: Mapping[str, int] = field(default_factory=dict)
     """How many agents decide by which revision; "" for none."""
     absent: tuple[str, ...] = ()
@@ -132,11 +143,18 @@ def _troubles(status: ClusterStatus) -> Iterator[str]:
     for one in status.processes:
         if one.rejects:
             yield f"{one.component} {one.instance} cannot take revision {one.rejects}"
+        if one.source_trouble:
+            yield f"{one.component} {one.instance} gets no new policies: {one.source_trouble}"
     lagging = sum(one.revision.status.agents.rejected for one in status.revisions if one.in_force)
     if lagging:
         yield f"{lagging} agents cannot take the revision that is in force"
     if status.reports.nodes and status.reports.absent:
         yield f"{status.reports.absent} of {status.reports.nodes} nodes do not report what they use"
+    if status.reports.late:
+        yield (
+            f"{status.reports.late} of {status.reports.nodes} nodes have missed a report: their last one is older than twice "
+            "the interval of their NodeMetric"
+        )
 
 
 @dataclass(slots=True)
@@ -165,12 +183,14 @@ def cluster_status(
     revisions = tuple(_revisions(listed.get("policyrevisions", ()), reader))
     nodes = dict(_nodes(listed.get("nodes", ()), reader))
     reports, suppressed, agents = _reports(listed.get("nodemetrics", ()), nodes, now, reader)
+    pods = tuple(_pods(listed.get("pods", ()), reader))
     return ClusterStatus(
         revisions,
         tuple(_processes(listed.get("leases", ()), revisions, reader)),
         reports,
-        tuple(_lent(nodes.values(), listed.get("pods", ()), reader)),
+        tuple(_lent(nodes.values(), pods)),
         suppressed,
+        waiting_pods(pods, now),
         agents,
         tuple(absent),
         tuple(forbidden),
@@ -220,7 +240,9 @@ def _processes(
     for member in sorted(members, key=lambda one: (one.component, one.instance)):
         key = (member.component, member.instance)
         led = tuple(sorted(leads.get(member.holder, ())))
-        yield FoundProcess(*key, member.renewed, runs.get(key, ""), rejects.get(key, ""), led)
+        yield FoundProcess(
+            *key, member.renewed, runs.get(key, ""), rejects.get(key, ""), led, member.source_trouble
+        )
 
 
 class _Held(NamedTuple):
@@ -231,6 +253,7 @@ class _Held(NamedTuple):
     renewed: int | None
     component: str = ""
     instance: str = ""
+    source_trouble: str = ""
 
 
 def _lease(obj: Json) -> _Held | None:
@@ -244,7 +267,11 @@ def _lease(obj: Json) -> _Held | None:
     if LABEL not in texts(metadata, "labels", "metadata"):
         return held
     said = texts(metadata, "annotations", "metadata")
-    return held._replace(component=said.get(COMPONENT, ""), instance=said.get(INSTANCE, ""))
+    return held._replace(
+        component=said.get(COMPONENT, ""),
+        instance=said.get(INSTANCE, ""),
+        source_trouble=said.get(SOURCE_TROUBLE, ""),
+    )
 
 
 def _nodes(found: Iterable[Json], reader: _Reader) -> Iterator[tuple[str, Node]]:
@@ -263,7 +290,7 @@ def _reports(
     used: dict[str, int] = defaultdict(int)
     capacity: dict[str, int] = defaultdict(int)
     agents: dict[str, int] = defaultdict(int)
-    told, held, offered, allowed = 0, 0, 0, 0
+    told, held, offered, allowed, late = 0, 0, 0, 0, 0
     for obj in metrics:
         metric, runs, limit = (
             readable(read, obj) for read in (read_node_metric, read_agent_runs, read_best_effort_cpu)
@@ -280,6 +307,7 @@ def _reports(
         if metric.updated_at is None:
             continue
         ages.append(max(0, now - metric.updated_at))
+        late += ages[-1] > _MISSED * metric.report_interval
         for resource in (CPU, MEMORY):
             if metric.node_usage is not None and resource in metric.node_usage:
                 used[resource] += metric.node_usage[resource]
@@ -289,11 +317,20 @@ def _reports(
             lent = node.allocatable.get(BATCH_CPU, 0)
             if limit < lent:
                 held, offered, allowed = held + 1, offered + lent, allowed + limit
-    reports = NodeReports(len(nodes), tuple(sorted(ages)), len(nodes) - len(ages), used, capacity)
+    reports = NodeReports(len(nodes), tuple(sorted(ages)), len(nodes) - len(ages), late, used, capacity)
     return reports, Suppressed(held, offered, allowed, told), agents
 
 
-def _lent(nodes: Iterable[Node], pods: Iterable[Json], reader: _Reader) -> Iterator[Lent]:
+def _pods(found: Iterable[Json], reader: _Reader) -> Iterator[Pod]:
+    for obj in found:
+        pod = readable(read_pod, obj)
+        if isinstance(pod, Unreadable):
+            reader.left_out("Pod", obj, pod)
+        else:
+            yield pod
+
+
+def _lent(nodes: Iterable[Node], pods: Iterable[Pod]) -> Iterator[Lent]:
     """Of what any node offers."""
     offered: dict[str, int] = defaultdict(int)
     capacity: dict[str, int] = defaultdict(int)
@@ -305,11 +342,8 @@ def _lent(nodes: Iterable[Node], pods: Iterable[Json], reader: _Reader) -> Itera
                 capacity[resource] += node.capacity.get(LENT[resource], 0)
                 count[resource] += 1
     requested: dict[str, int] = defaultdict(int)
-    for obj in pods:
-        pod = readable(read_pod, obj)
-        if isinstance(pod, Unreadable):
-            reader.left_out("Pod", obj, pod)
-        elif pod.node_name and not pod.terminal:
+    for pod in pods:
+        if pod.node_name and not pod.terminal:
             asked = effective_requests(pod)
             for resource in LENT:
                 requested[resource] += asked.get(resource, 0)

@@ -6,6 +6,7 @@ from typing import Any, Final
 from koordpolicy.cli.counted import counted
 from koordpolicy.cli.rollouts.text import span
 from koordpolicy.cli.statuses.found import LENT, ClusterStatus, FoundProcess, FoundRevision
+from koordpolicy.cli.statuses.waiting import Waiting
 from koordpolicy.diagnostics.escaping import safe
 from koordpolicy.graph.describe.layout import labelled, paragraph
 from koordpolicy.model.protocol import CPU, MEMORY
@@ -15,6 +16,7 @@ _DIGITS: Final = 12
 _MOST_REVISIONS: Final = 5
 _MOST_DIAGNOSTICS: Final = 5
 _MOST_PROCESSES: Final = 20
+_MOST_REASONS: Final = 5
 _GIB: Final = 1 << 30
 
 
@@ -25,6 +27,7 @@ def status_lines(status: ClusterStatus, now: int, width: int) -> Iterator[str]:
     yield from _processes(status, now, width)
     yield ""
     yield from _nodes(status, width)
+    yield from labelled("waiting", _waiting(status.waiting), width, indent=0)
     if status.absent or status.forbidden or status.unreadable:
         yield ""
     if status.absent:
@@ -124,7 +127,8 @@ def _nodes(status: ClusterStatus, width: int) -> Iterator[str]:
     ages = reports.ages
     told = f"{counted(reports.nodes, 'node')}, {len(ages):,} report what they use"
     if ages:
-        told += f": the last reports are {span(ages[0])} to {span(ages[-1])} old, half of them {span(ages[(len(ages) - 1) // 2])} or less"
+        late = f", {reports.late:,} have missed one" if reports.late else ""
+        told += f"{late}: the last reports are {span(ages[0])} to {span(ages[-1])} old, half of them {span(ages[(len(ages) - 1) // 2])} or less"
     yield from labelled("nodes", told, width, indent=0)
     if reports.capacity:
         yield from labelled(
@@ -159,6 +163,16 @@ def _nodes(status: ClusterStatus, width: int) -> Iterator[str]:
             f"{_amount(CPU, held.offered)} lent"
         )
     yield from labelled("suppressed", said, width, indent=0)
+
+
+def _waiting(found: Waiting) -> str:
+    if not found.pods:
+        return "no pods"
+    shown = found.reasons[:_MOST_REASONS]
+    others = sum(number for _, number in found.reasons[_MOST_REASONS:])
+    said = "; ".join(f"{number:,}: {safe(reason)}" for reason, number in shown)
+    more = f"; {others:,} for other reasons" if others else ""
+    return f"{counted(found.pods, 'pod')}, the oldest for {span(found.oldest)}. {said}{more}"
 
 
 def _share(part: int, whole: int) -> str:
@@ -199,6 +213,7 @@ def status_data(status: ClusterStatus) -> Mapping[str, Any]:
                 "runs": one.runs or None,
                 "rejects": one.rejects or None,
                 "leads": list(one.leads),
+                "sourceTrouble": one.source_trouble or None,
             }
             for one in status.processes
         ],
@@ -209,6 +224,7 @@ def status_data(status: ClusterStatus) -> Mapping[str, Any]:
         "nodes": {
             "total": reports.nodes,
             "reporting": len(reports.ages),
+            "late": reports.late,
             "reportAges": {
                 "youngest": reports.ages[0] / 1e9,
                 "median": reports.ages[(len(reports.ages) - 1) // 2] / 1e9,
@@ -234,6 +250,11 @@ def status_data(status: ClusterStatus) -> Mapping[str, Any]:
             "nodes": held.nodes,
             "offered": held.offered,
             "allowed": held.allowed,
+        },
+        "waiting": {
+            "pods": status.waiting.pods,
+            "oldest": status.waiting.oldest / 1e9,
+            "reasons": [{"reason": reason, "pods": number} for reason, number in status.waiting.reasons],
         },
         "notServed": list(status.absent),
         "forbidden": list(status.forbidden),

@@ -29,6 +29,9 @@ TERMS: Final = LeaseTerms(duration=40.0, renew_deadline=20.0, retry=10.0)
 LABEL: Final = "koordpolicy.io/lease"
 COMPONENT: Final = "koordpolicy.io/component"
 INSTANCE: Final = "koordpolicy.io/instance"
+SOURCE_TROUBLE: Final = "koordpolicy.io/source-trouble"
+"""Why the process has no new policies for now, on its lease; absent where its source is well."""
+_MOST_TROUBLE: Final = 1024
 _INSTANCE: Final = "instance"
 _MOST_IN_NAME: Final = 200
 _PLAIN: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
@@ -55,7 +58,8 @@ class Presence:
     """Keeps the lease of this process while `run` runs.
 
     `identity` is the process's own, never that of another or of one before a restart. `jitter` gives numbers in
-    [0, 1), `wall_ns` the nanoseconds since 1970 that the lease shows to people.
+    [0, 1), `wall_ns` the nanoseconds since 1970 that the lease shows to people. `source_trouble` gives what the lease tells
+    of the source of policies, "" where it is well.
     """
 
     def __init__(
@@ -67,8 +71,10 @@ class Presence:
         *,
         jitter: Callable[[], float],
         wall_ns: Callable[[], int],
+        source_trouble: Callable[[], str] = str,
         terms: LeaseTerms = TERMS,
     ) -> None:
+        self._source_trouble = source_trouble
         self._cluster = cluster
         self._namespace = namespace
         self._member = member
@@ -133,7 +139,15 @@ class Presence:
             self._lease = await cluster.update(LEASES, self._claimed(lease))
 
     def _claimed(self, lease: Object) -> Object:
-        return claim(lease, self._identity, self._terms, self._wall_ns())
+        claimed = claim(lease, self._identity, self._terms, self._wall_ns())
+        told = dict(claimed["metadata"].get("annotations") or {})
+        trouble = self._source_trouble()[:_MOST_TROUBLE]
+        if trouble:
+            told[SOURCE_TROUBLE] = trouble
+        else:
+            told.pop(SOURCE_TROUBLE, None)
+        claimed["metadata"]["annotations"] = told
+        return claimed
 
     def _notice(self, holder: str) -> None:
         """A holder that was there before a restart goes; one that comes back runs beside us under the same name."""

@@ -6,6 +6,7 @@ import pytest
 
 from koordpolicy.cli.statuses.found import ClusterStatus, cluster_status
 from koordpolicy.cli.statuses.text import status_data, status_lines
+from koordpolicy.cli.statuses.waiting import GATED, UNSEEN
 from koordpolicy.model.time import NANOSECONDS, parse_time, time_text
 
 NOW = parse_time("2026-01-01T12:00:00Z")
@@ -135,7 +136,67 @@ def test_troubles_are_named() -> None:
         "the newest revision of `fleet` is not in force: DoesNotCompile",
         f"manager m-0 cannot take revision {BAD}",
         "1 of 3 nodes do not report what they use",
+        "1 of 3 nodes have missed a report: their last one is older than twice the interval of their NodeMetric",
     )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "interval", "late"), [(119, 60, 0), (121, 60, 1), (121, 300, 0), (25, 10, 1)]
+)
+def test_a_report_is_missed_by_the_interval_that_its_node_was_given(
+    seconds: int, interval: int, late: int
+) -> None:
+    reported = metric("n1", seconds=seconds)
+    reported["spec"] = {"metricCollectPolicy": {"reportIntervalSeconds": interval}}
+    assert cluster_status({"nodes": [node("n1")], "nodemetrics": [reported]}, NOW).reports.late == late
+
+
+def waits(name: str, said: str | None, *, seconds: int = 60, reason: str = "Unschedulable") -> dict[str, Any]:
+    one = pod(name, "1", on="", phase="Pending")
+    one["metadata"]["creationTimestamp"] = time_text(NOW - seconds * NANOSECONDS)
+    if said is not None:
+        condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": said}
+        one["status"]["conditions"] = [condition]
+    return one
+
+
+def test_pods_that_wait_are_counted_by_what_keeps_them_from_most_nodes() -> None:
+    room = "{} nodes are available: {} Insufficient cpu, 1 node(s) had untolerated taint {{a: b}}. preemption: 0/9 nodes are available: 9 x."
+    found = cluster_status(
+        {
+            "pods": [
+                waits("a", room.format("0/9", 8)),
+                waits("b", room.format("0/4", 3), seconds=7200),
+                waits("c", "gang `g` waits for 2 more pods"),
+                waits("d", "Scheduling is blocked", reason="SchedulingGated"),
+                waits("e", None),
+                pod("placed", "1"),
+                pod("over", "1", on="", phase="Failed"),
+            ]
+        },
+        NOW,
+    ).waiting
+    assert (found.pods, found.oldest) == (5, 7200 * NANOSECONDS)
+    assert found.reasons == (
+        ("Insufficient cpu", 2),
+        ("gang `g` waits for 2 more pods", 1),
+        (GATED, 1),
+        (UNSEEN, 1),
+    )
+    text = " ".join(
+        " ".join(
+            status_lines(cluster_status({"pods": [waits("a", room.format("0/9", 8))]}, NOW), NOW, 80)
+        ).split()
+    )
+    assert "1 pod, the oldest for 1m. 1: Insufficient cpu" in text
+
+
+def test_a_process_whose_source_fails_is_told_of() -> None:
+    one = lease("koordpolicy-instance-manager-m-0", "m-0_1", member=("manager", "m-0"))
+    one["metadata"]["annotations"]["koordpolicy.io/source-trouble"] = "/policies: gone"
+    found = cluster_status({"leases": [one]}, NOW)
+    assert "manager m-0 gets no new policies: /policies: gone" in found.troubles
+    assert status_data(found)["processes"][0]["sourceTrouble"] == "/policies: gone"
 
 
 def test_objects_that_cannot_be_read_are_told_and_left_out() -> None:
