@@ -20,6 +20,7 @@ from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY, CPU, MEMORY, MID
 from koordpolicy.model.reading import Amounts, Json, mapping, text, texts
 from koordpolicy.model.time import parse_time
 from koordpolicy.model.unreadable import Unreadable, readable
+from koordpolicy.runtime.policies.revisions import Reason
 from koordpolicy.runtime.reports.conditions import READY
 from koordpolicy.runtime.reports.presence import COMPONENT, INSTANCE, LABEL, SOURCE_TROUBLE
 
@@ -29,6 +30,9 @@ LENT: Final[Mapping[str, str]] = MappingProxyType(
 """What nodes offer a second time, and what it is made of."""
 
 _OURS: Final = "koordpolicy-"
+
+_ENDED: Final = frozenset({Reason.ABORTED, Reason.GUARD_REFUSED})
+"""Why a revision that each process could take does not decide."""
 
 _MISSED: Final = 2
 """Intervals after which a report is missing for sure, wherever in its interval a node was last heard."""
@@ -56,7 +60,8 @@ class FoundRevision:
 class FoundProcess:
     """A process that holds a lease of its own. `renewed` as the lease says, in nanoseconds since 1970, None where it does not.
 
-    `runs` is the revision that it decides by, "" where none names it; `rejects` one that it cannot take; `leads` the leases that it holds as leader.
+    `runs` is the revision that it decides by, "" where none names it; `rejects` one that it cannot take, `turned_back` one
+    that its rollout ended, which is no fault of the process; `leads` the leases that it holds as leader.
     `source_trouble` is why it has no new policies for now, "" where its source is well.
     """
 
@@ -65,6 +70,7 @@ class FoundProcess:
     renewed: int | None
     runs: str = ""
     rejects: str = ""
+    turned_back: str = ""
     leads: tuple[str, ...] = ()
     source_trouble: str = ""
 
@@ -223,9 +229,12 @@ def _processes(
     """By component and instance. A process has one identity in all leases that it holds."""
     runs: dict[tuple[str, str], str] = {}
     rejects: dict[tuple[str, str], str] = {}
+    turned_back: dict[tuple[str, str], str] = {}
     for known in reversed(revisions):  # what the newest says of a process is what holds
+        ended = known.ready is not None and known.ready.reason in _ENDED
+        refused = turned_back if ended else rejects
         for one in known.revision.status.instances:
-            said = rejects if one.state is InstanceState.REJECTED else runs
+            said = refused if one.state is InstanceState.REJECTED else runs
             said[one.component, one.name] = known.revision.revision
     members: list[_Held] = []
     leads: dict[str, list[str]] = defaultdict(list)
@@ -240,9 +249,8 @@ def _processes(
     for member in sorted(members, key=lambda one: (one.component, one.instance)):
         key = (member.component, member.instance)
         led = tuple(sorted(leads.get(member.holder, ())))
-        yield FoundProcess(
-            *key, member.renewed, runs.get(key, ""), rejects.get(key, ""), led, member.source_trouble
-        )
+        running, rejected, back = (said.get(key, "") for said in (runs, rejects, turned_back))
+        yield FoundProcess(*key, member.renewed, running, rejected, back, led, member.source_trouble)
 
 
 class _Held(NamedTuple):

@@ -115,7 +115,11 @@ def _leads(one: FoundProcess) -> str:
 
 
 def _runs(one: FoundProcess) -> str:
-    return named(one.runs) + (f" (cannot take {named(one.rejects)})" if one.rejects else "")
+    return (
+        named(one.runs)
+        + (f" (cannot take {named(one.rejects)})" if one.rejects else "")
+        + (f" (back from {named(one.turned_back)})" if one.turned_back else "")
+    )
 
 
 def _ago(moment: int | None, now: int) -> str:
@@ -212,6 +216,7 @@ def status_data(status: ClusterStatus) -> Mapping[str, Any]:
                 "renewed": None if one.renewed is None else time_text(one.renewed),
                 "runs": one.runs or None,
                 "rejects": one.rejects or None,
+                "turnedBack": one.turned_back or None,
                 "leads": list(one.leads),
                 "sourceTrouble": one.source_trouble or None,
             }

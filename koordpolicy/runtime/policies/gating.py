@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.labels import LabelSelector
 from koordpolicy.model.policy_revision import InstanceState
-from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision
+from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision, Reason
 
 GoesAhead: TypeAlias = Callable[[str, Mapping[str, str]], bool]
 """Whether a candidate decides about a node, by the node's name and labels; places a pod, by `NAMESPACE/NAME` and labels."""
@@ -103,10 +103,11 @@ class RolloutStage:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The last word of a gate on a candidate: it takes over, or is turned back; `message` is one phrase on why."""
+    """The last word of a gate on a candidate: it takes over, or is turned back; `message` is one phrase on why, `reason` its word."""
 
     accepted: bool
     message: str = ""
+    reason: Reason = Reason.GUARD_REFUSED
 
 
 class Gate(Protocol):

@@ -317,7 +317,7 @@ class LivePolicies:
             self._keep(candidate.revision)
         else:
             self._release()
-            self._turn_back(candidate, admission.message, monotonic() - arrived)
+            self._turn_back(candidate, admission, monotonic() - arrived)
 
     async def _stages(self, gate: Gate, candidate: CandidateRevision, active: ActiveRevision) -> Admission:
         """Let each stage of a candidate decide where it says; the gate's last word."""
@@ -334,11 +334,11 @@ class LivePolicies:
         except Exception:
             LOG.exception("the gate failed when the policies went back")
 
-    def _turn_back(self, candidate: CandidateRevision, message: str, seconds: float) -> None:
+    def _turn_back(self, candidate: CandidateRevision, admission: Admission, seconds: float) -> None:
         rejected = RejectedRevision(
             candidate.revision,
-            Reason.GUARD_REFUSED,
-            message,
+            admission.reason,
+            admission.message,
             candidate.found,
             candidate.sources,
             self._now(),

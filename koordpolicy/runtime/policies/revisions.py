@@ -27,6 +27,8 @@ class Reason(StrEnum):
     """The component cannot work with it."""
     GUARD_REFUSED = "GuardRefused"
     """The gate, such as a rollout, turned it back."""
+    ABORTED = "Aborted"
+    """Somebody ended its rollout."""
     LIMIT_EXCEEDED = "LimitExceeded"
     """Its trial took more time or memory than a trial may."""
     INTERNAL_ERROR = "InternalError"
@@ -41,6 +43,7 @@ REMEDIES: Final[Mapping[Reason, str]] = MappingProxyType(
         Reason.TESTS_FAILED: "`koordpolicy test` shows what was expected; mend the policy or its test",
         Reason.UNFIT: "commit what mends it, or revert",
         Reason.GUARD_REFUSED: "it does not begin again: commit what mends it, which begins a rollout of its own, or revert",
+        Reason.ABORTED: "it does not begin again: commit what is wanted instead, which begins a rollout of its own, or revert",
         Reason.LIMIT_EXCEEDED: "make its policies or tests cheaper, or give trials more by `--policy-trial-cpu` and `--policy-trial-memory`",
         Reason.INTERNAL_ERROR: "please report this with the log; another commit is tried as usual",
     }

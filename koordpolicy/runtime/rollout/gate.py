@@ -19,7 +19,7 @@ from koordpolicy.runtime.logs import LoggedOnce
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.metrics.metric import MetricKind
 from koordpolicy.runtime.policies.gating import Admission, GoesAhead, RolloutReach, RolloutStage
-from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision
+from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision, Reason
 from koordpolicy.runtime.rollout.canary import goes_ahead, node_parts, pod_goes_ahead
 from koordpolicy.runtime.rollout.changes import Changes, changes
 from koordpolicy.runtime.rollout.comparing import compare_aside, show_comparison
@@ -144,7 +144,8 @@ class RolloutGate:
                     yield Admission(True)
                     return
                 if state is not None and state.phase.is_end:
-                    yield Admission(False, f"the rollout was {_ended(state)}")
+                    reason = Reason.ABORTED if state.ended_by_hand else Reason.GUARD_REFUSED
+                    yield Admission(False, f"the rollout was {_ended(state)}", reason)
                     return
                 await self._store.news(plan.every / _SECOND)
         finally:

@@ -13,6 +13,7 @@ from koordpolicy.model.policy_revision import MOST_HISTORY
 from koordpolicy.model.slo_config import duration_text
 from koordpolicy.runtime.rollout.plan import RolloutGuard, RolloutPlan
 from koordpolicy.runtime.rollout.state import (
+    SOMEBODY,
     SYSTEM,
     Entry,
     Phase,
@@ -96,7 +97,7 @@ def _in_plan(state: RolloutProgress, plan: RolloutPlan, now: int) -> RolloutProg
 
 def _obeyed(state: RolloutProgress, plan: RolloutPlan, now: int, command: RolloutCommand) -> RolloutProgress:
     state = replace(state, handled=command.id)
-    by = command.by or SYSTEM
+    by = command.by or SOMEBODY
     if command.action is RolloutAction.ABORT:
         return _ended(state, Phase.ABORTED, now, "Aborted", f"aborted by {by}", by)
     if command.action is RolloutAction.PAUSE:

@@ -12,6 +12,9 @@ from koordpolicy.model.time import parse_time, time_text
 SYSTEM: Final = "koordpolicy"
 """Who did what nobody asked for."""
 
+SOMEBODY: Final = "somebody"
+"""Who asked without a name, as by an annotation."""
+
 
 class Phase(StrEnum):
     """PROGRESSING goes from step to step, PAUSED waits for somebody; the others are ends.
@@ -96,6 +99,11 @@ class RolloutProgress:
     handled: str = ""
     history: tuple[Entry, ...] = ()
     watched: int = 0
+
+    @property
+    def ended_by_hand(self) -> bool:
+        """Whether a person aborted it, rather than a guard."""
+        return self.phase is Phase.ABORTED and bool(self.history) and self.history[-1].by != SYSTEM
 
     def elapsed(self, now: int) -> int:
         """Time in the present step without pauses."""

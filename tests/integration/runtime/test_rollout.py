@@ -125,7 +125,7 @@ def test_an_aborted_revision_goes_nowhere_and_a_fix_begins_anew(site: Site) -> N
         site.eventually(lambda: standing(site)["phase"] == "Aborted", "the rollout is over")
         code, text = rollout(site, "status", name)
         assert (code, "aborted" in text) == (1, True)
-        assert manager.status["policies"]["rejected"]["reason"] == "GuardRefused"
+        assert manager.status["policies"]["rejected"]["reason"] == "Aborted"
         assert rollout(site, "pause")[0] == 2
         site.write("share.yaml", share(40))
         site.eventually(lambda: is_at(site, "shadow", "Paused"), "the fix is on its way")

@@ -191,6 +191,23 @@ def test_pods_that_wait_are_counted_by_what_keeps_them_from_most_nodes() -> None
     assert "1 pod, the oldest for 1m. 1: Insufficient cpu" in text
 
 
+def test_who_turns_back_from_an_aborted_revision_is_not_at_fault() -> None:
+    rejected = [{"name": "m-0", "component": "manager", "state": "Rejected"}]
+    found = cluster_status(
+        {
+            "policyrevisions": [
+                revision(GOOD, 60),
+                revision(BAD, 2, ready="False", reason="Aborted", instances=rejected),
+            ],
+            "leases": [lease("koordpolicy-instance-manager-m-0", "m-0_1", member=("manager", "m-0"))],
+        },
+        NOW,
+    )
+    [process] = found.processes
+    assert (process.rejects, process.turned_back) == ("", BAD)
+    assert found.troubles == ("the newest revision of `fleet` is not in force: Aborted",)
+
+
 def test_a_process_whose_source_fails_is_told_of() -> None:
     one = lease("koordpolicy-instance-manager-m-0", "m-0_1", member=("manager", "m-0"))
     one["metadata"]["annotations"]["koordpolicy.io/source-trouble"] = "/policies: gone"

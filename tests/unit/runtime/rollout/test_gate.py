@@ -213,6 +213,8 @@ def test_abort_and_then_a_fix(tmp_path: Path) -> None:
         await scene.turned(10, "few")
         FileStore(tmp_path).ask(RolloutAction.ABORT, B, "ada", "1")
         await until(lambda: scene.live.rejected is not None)
+        assert scene.live.rejected is not None
+        assert scene.live.rejected.reason is Reason.ABORTED, "no guard, and no fault of the revision"
         assert scene.of_node("node-2") == 1000, "canaries are back"
         kept = FileStore(tmp_path).read()
         assert kept is not None
