@@ -22,7 +22,7 @@ from koordpolicy.cli.statuses.text import status_data
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph.describe.layout import labelled
-from koordpolicy.kube.api import ConfigurationError, Connection, connect
+from koordpolicy.kube.api import ClientLimits, ConfigurationError, Connection, connect
 from koordpolicy.kube.errors import KubeError, Unreachable
 from koordpolicy.kube.snapshot import SnapshotError
 from koordpolicy.runtime.clock import now_ns
@@ -37,6 +37,9 @@ _PARTS: Final[Sequence[tuple[str, Part]]] = (
     ("Koordinator", koordinator),
 )
 _COLUMN: Final = 10
+
+LIMITS: Final = ClientLimits(request=15.0, attempts=2)
+"""Somebody waits who wants to know whether the server answers at all."""
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -61,7 +64,7 @@ async def _examined(
 
     async def examine() -> None:
         nonlocal at
-        async with connect(connection, jitter=random.random, component="doctor") as cluster:
+        async with connect(connection, jitter=random.random, component="doctor", limits=LIMITS) as cluster:
             examination = Examination(cluster, arguments.namespace, now_ns)
             for at, part in _PARTS:
                 try:

@@ -271,7 +271,8 @@ def _trouble(call: ApiRequest, access: Access, error: Exception) -> KubeError:
     ):
         # An idle connection was closed at the other end, as we notice while writing: nothing left the house.
         return _Unsent(f"{access.server} closed the connection: {what}")
-    return Unreachable(f"{access.server} did not answer {call.verb} of {call.resource}: {what}")
+    why = " in time" if isinstance(error, TimeoutError) else f": {what}"
+    return Unreachable(f"{access.server} did not answer {call.verb} of {call.resource}{why}")
 
 
 def _nobody(verb: str, resource: str, code: int, seconds: float) -> None:
