@@ -14,7 +14,7 @@ from koordpolicy.cluster.watch import ClusterWatch
 from koordpolicy.descheduler.evictor import EvictionResult, Evictor
 from koordpolicy.descheduler.migration.controller import MigrationController
 from koordpolicy.descheduler.moves import Move
-from koordpolicy.descheduler.round import Memories, RoundReport, run_round
+from koordpolicy.descheduler.round import Memories, RoundReport, run_round, why_nothing_moves
 from koordpolicy.descheduler.rules import KIND, ProfileRules
 from koordpolicy.descheduler.snapshot import movable_pod_records, snapshot_of
 from koordpolicy.graph import RuleGraph
@@ -195,7 +195,7 @@ class Descheduler:
         self._last[name] = {
             "nodes": report.nodes,
             "pods": report.pods,
-            "idle": report.idle,
+            "nothingMoves": why_nothing_moves(report),
             "endNoBetter": len(report.kept),
             **{str(one): results.count(one) for one in EvictionResult if one in results},
         }

@@ -25,6 +25,9 @@ _SHOWN: Final = 5
 """Reasons that are told of why pods stay, the most frequent first."""
 
 
+_UNASKED: Final = "no strategy is switched on"
+
+
 @dataclass(frozen=True, slots=True)
 class RoundReport:
     """What a round found. `pools` are by strategy; `idle` says why nothing was looked at, empty where something was."""
@@ -41,6 +44,8 @@ class RoundReport:
     """The pods among `moves` that get no migration, with why, where somebody looked."""
     failed: Sequence[str] = ()
     """The strategies that could not be asked to the end, for a defect of ours; the others were."""
+    asked: int = 0
+    """How many strategies are switched on."""
 
 
 @dataclass(slots=True)
@@ -89,7 +94,10 @@ def run_round(
             pools = yield from _ask_strategies(rules, nodes, moves, catalogue, memories, failed)
         finally:
             relocations.end()
-    return RoundReport(rules.name, len(nodes), pods, moves.found, pools, kept=moves.kept, failed=failed)
+    asked = sum(strategy.enabled for strategy in rules.strategies)
+    return RoundReport(
+        rules.name, len(nodes), pods, moves.found, pools, kept=moves.kept, failed=failed, asked=asked
+    )
 
 
 def _ask_strategies(
@@ -149,7 +157,23 @@ def report_text(report: RoundReport) -> Iterator[str]:
         yield f"  no migration of {_pods(len(pods))}: {stays.reason} ({stays.condition}), such as {'/'.join(pods[0])}"
     left = sum(move.pod.key in report.barred for move in report.moves)
     stay = f", {left} of which stay: there is no migration of theirs" if left else ""
-    yield f"  {_pods(len(report.moves))} to move{stay}"
+    unasked = "" if report.asked or report.idle else f": {_UNASKED}"
+    yield f"  {_pods(len(report.moves))} to move{stay}{unasked}"
+
+
+def why_nothing_moves(report: RoundReport) -> str:
+    """Why a round moves nobody, as far as it knows; empty where somebody moves."""
+    if report.moves:
+        return ""
+    if report.idle or not report.asked:
+        return report.idle or _UNASKED
+    stopped = [
+        f"{strategy}{f', pool {pool.pool}' if pool.pool else ''}: {_STOPPED[pool.stop]}"
+        for strategy, pools in report.pools.items()
+        for pool in pools
+        if pool.stop is not None
+    ]
+    return "; ".join(stopped) or "no strategy asks for a pod to go"
 
 
 def _pods(number: int) -> str:

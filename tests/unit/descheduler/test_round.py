@@ -10,7 +10,13 @@ from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.descheduler.evictor import EvictionResult, Evictor
 from koordpolicy.descheduler.moves import Move
-from koordpolicy.descheduler.round import Memories, RoundReport, report_data, report_text
+from koordpolicy.descheduler.round import (
+    Memories,
+    RoundReport,
+    report_data,
+    report_text,
+    why_nothing_moves,
+)
 from koordpolicy.descheduler.rules import ProfileRules
 from koordpolicy.kube import resources
 from koordpolicy.kube.memory import MemoryCluster, Store
@@ -205,6 +211,11 @@ def test_the_report_says_in_words_why_nothing_moves() -> None:
     ):
         found = one_round(policies({**BY_LOAD, "load": {**BY_LOAD["load"], **load}}), full_and_empty())
         assert any(why in line for line in report_text(found)), list(report_text(found))
+        assert why_nothing_moves(found) == f"LowNodeLoad: {why.removeprefix('nothing moves: ')}"
+    off = one_round(policies(), full_and_empty())
+    assert [*report_text(off)][-1] == "  0 pods to move: no strategy is switched on"
+    assert why_nothing_moves(off) == "no strategy is switched on"
+    assert why_nothing_moves(one_round(policies(BY_LOAD), full_and_empty())) == ""
 
 
 def test_nodes_are_low_by_prod_pods_only_where_a_threshold_is_about_them() -> None:
