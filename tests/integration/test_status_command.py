@@ -145,6 +145,10 @@ def test_a_refused_revision_is_shown_with_its_place(running: WebhookSite) -> Non
         assert run(running, "status")[0] == 1
     finally:
         (running.policies / "bad.yaml").unlink()
+    # Once the policies went back, nobody need look at what was wrong with it.
+    assert eventually(
+        lambda: "bad.yaml" not in said_of(running) and "not in force" not in said_of(running)
+    ), said_of(running)
 
 
 def test_a_source_that_has_nothing_to_give_is_told_of(running: WebhookSite) -> None:

@@ -51,6 +51,15 @@ class FoundRevision:
         return next((one for one in self.revision.status.conditions if one.type == READY), None)
 
     @property
+    def refused(self) -> bool:
+        """Whether it is not in force for a fault of its own, as far as anybody still follows it: who went back to another speaks of it no more."""
+        ready = self.ready
+        if ready is None or ready.status != "False" or ready.reason == "Superseded":
+            return False
+        agents = self.revision.status.agents
+        return bool(self.revision.status.instances or agents.rejected)
+
+    @property
     def in_force(self) -> bool:
         """Whether somebody says so."""
         return self.ready is not None and self.ready.status == "True"
@@ -143,9 +152,8 @@ def _troubles(status: ClusterStatus) -> Iterator[str]:
     elif status.revisions and not any(one.in_force for one in status.revisions):
         yield "no revision is in force"
     newest = next(iter(status.revisions), None)
-    ready = None if newest is None else newest.ready
-    if newest is not None and ready is not None and ready.status == "False" and ready.reason != "Superseded":
-        yield f"the newest revision of `{newest.revision.bundle}` is not in force: {ready.reason}"
+    if newest is not None and newest.refused and newest.ready is not None:
+        yield f"the newest revision of `{newest.revision.bundle}` is not in force: {newest.ready.reason}"
     for one in status.processes:
         if one.rejects:
             yield f"{one.component} {one.instance} cannot take revision {one.rejects}"

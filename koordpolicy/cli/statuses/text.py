@@ -72,7 +72,7 @@ def _revisions(found: Sequence[FoundRevision], now: int, width: int) -> Iterator
         yield f"and {counted(len(found) - len(shown), 'older one')}"
     for one in shown:
         ready = one.ready
-        if ready is None or ready.status != "False" or ready.reason == "Superseded":
+        if ready is None or not one.refused:
             continue
         yield from labelled(named(one.revision.revision), ready.message or ready.reason, width, column=16)
         diagnostics = one.revision.status.diagnostics[:_MOST_DIAGNOSTICS]
