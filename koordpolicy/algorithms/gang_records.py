@@ -24,6 +24,7 @@ def declaration_facts(said: GangDeclaration, times: Times) -> Record:
         "mode": said.mode,
         "matchPolicy": said.match_policy,
         "groups": list(said.groups),
+        "topologyKeys": list(said.topology_keys),
         **_gather_facts(said),
     }
     if said.minimum is not None:

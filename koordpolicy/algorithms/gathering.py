@@ -4,7 +4,7 @@ All columns have an element a leaf of the tree, or, level by level, a topology n
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, TypeVar
@@ -52,12 +52,21 @@ class Gathering:
 @dataclass(frozen=True, slots=True)
 class GangNetwork:
     """How a gang is gathered. `counts_members` is Koordinator's way to count pods of the gang itself among those that are there
-    already.
+    already. `shares` are node labels of which its nodes have one value, `wishes` those of which they have one where that can be;
+    `in_network` says whether the cluster's network matters beside them.
     """
 
     rules: tuple[GatherRule, ...] = ()
     order: Gathering = field(default_factory=Gathering)
     counts_members: bool = False
+    shares: tuple[str, ...] = ()
+    wishes: tuple[str, ...] = ()
+    in_network: bool = True
+
+    @property
+    def required(self) -> "GangNetwork | None":
+        """The same without what is only wished for; None where nothing is left."""
+        return replace(self, wishes=()) if self.in_network or self.shares else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +180,7 @@ class _Ranked:
 
     def _key(self, key: GatherKey, at: Iterable[tuple[int, Column]]) -> list[Column]:
         """What topology nodes are compared by, one after the other; the smaller comes first."""
-        match key:
-            case GatherKey.MOST_EXISTING | GatherKey.FEWEST_EXISTING:
-                numbers = self.existing
-            case GatherKey.LEAST_ROOM | GatherKey.MOST_ROOM:
-                numbers = self.slots
-            case _:
-                numbers = self.scores
-        sign = -1 if key in _MOST_FIRST else 1
+        numbers, sign = _compared(key, self.existing, self.slots, self.scores)
         return [numbers[level][places] * sign for level, places in at]
 
     def filled(self, depth: int, place: int, wanted: int) -> list[tuple[int, int]]:
@@ -198,6 +200,26 @@ class _Ranked:
             left -= sum(count for _, count in part)
             found += part
         return found
+
+
+Numbers = TypeVar("Numbers")
+
+
+def _compared(key: GatherKey, existing: Numbers, slots: Numbers, scores: Numbers) -> tuple[Numbers, int]:
+    """Which of these a key compares, and the sign by which the smaller comes first."""
+    match key:
+        case GatherKey.MOST_EXISTING | GatherKey.FEWEST_EXISTING:
+            numbers = existing
+        case GatherKey.LEAST_ROOM | GatherKey.MOST_ROOM:
+            numbers = slots
+        case _:
+            numbers = scores
+    return numbers, -1 if key in _MOST_FIRST else 1
+
+
+def key_columns(keys: Iterable[GatherKey], existing: Column, slots: Column, scores: Column) -> list[Column]:
+    """What places of one kind are compared by, one key after the other; the smaller comes first."""
+    return [numbers * sign for numbers, sign in (_compared(key, existing, slots, scores) for key in keys)]
 
 
 def assigned(pods: Iterable[Pod], leaves: Iterable[tuple[int, int]]) -> dict[Pod, int]:

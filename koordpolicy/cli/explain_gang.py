@@ -1,9 +1,9 @@
 """`koordpolicy explain gang`: how the pods of a gang stand, and where they would go together now."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from koordpolicy.algorithms.gang import Gang
 from koordpolicy.cli.command import OK, CannotRunError
@@ -21,7 +21,12 @@ from koordpolicy.scheduler.decision import PostFilterResult
 from koordpolicy.scheduler.plugins.gang.gangs import Gangs
 from koordpolicy.scheduler.plugins.gang.room import NoRoom
 from koordpolicy.scheduler.plugins.gang.words import counted, lacking_text, not_initialised_text
+from koordpolicy.scheduler.plugins.topology.domains import DomainOffer
+from koordpolicy.scheduler.plugins.topology.plan import NoPlan
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
+
+_DOMAINS: Final = 20
+"""Domains that are told in text; JSON has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,13 @@ class ExplainedGang:
     """Who would have to go for all of them, where not all find a node, and policy has others go."""
     no_room: str = ""
     """Why nobody would go then."""
+    plan: Mapping[PodKey, str] | NoPlan | None = None
+    """Where pods without a node are planned to go together; None where each goes anywhere."""
+
+    @property
+    def domains(self) -> tuple[DomainOffer, ...]:
+        """The domains that were tried for all of them in vain."""
+        return self.plan.domains if isinstance(self.plan, NoPlan) else ()
 
     @property
     def placed(self) -> int:
@@ -85,11 +97,24 @@ def gang_of_picture(policies: Policies, cluster: Snapshot, name: str, terminal: 
         lacking = not_initialised_text(named, by_object=gangs.is_by_object(named))
     elif gangs.book.lacking(gang):
         lacking = lacking_text(gangs.book, gang)
-    members = tuple(_members(scheduler, gangs, gang))
+    plan = None if lacking else _plan(scheduler, gangs, gang)
+    members = tuple(_members(scheduler, gangs, gang, plan))
     room = None if lacking else _room(scheduler, gangs, members)
     if isinstance(room, NoRoom):
-        return ExplainedGang(gang, members, lacking, policies, no_room=room.reason)
-    return ExplainedGang(gang, members, lacking, policies, room)
+        return ExplainedGang(gang, members, lacking, policies, no_room=room.reason, plan=plan)
+    return ExplainedGang(gang, members, lacking, policies, room, plan=plan)
+
+
+def _plan(scheduler: Scheduler, gangs: Gangs, gang: Gang) -> Mapping[PodKey, str] | NoPlan | None:
+    """Where its pods would be planned if the first without a node had its turn; None where they go anywhere."""
+    for key in gang.pending:
+        view = scheduler.waiting_view(key)
+        if view is not None:
+            try:
+                return gangs.plan(gang, view, told=True)
+            except CycleProblem as problem:
+                return NoPlan(str(problem))
+    return None
 
 
 def _room(
@@ -106,13 +131,21 @@ def _room(
     return None
 
 
-def _members(scheduler: Scheduler, gangs: Gangs, gang: Gang) -> Iterator[ExplainedMember]:
+def _members(
+    scheduler: Scheduler, gangs: Gangs, gang: Gang, plan: Mapping[PodKey, str] | NoPlan | None
+) -> Iterator[ExplainedMember]:
     """The pods of a gang and of those together with it, those without a node one after another as in a round of theirs."""
     together = [gang, *(one for one in gangs.book.together(gang) if one is not gang)]
     cache = scheduler.cache
     for one in together:
         for key in one.bound:
             yield ExplainedMember(key, on=cache.node_of(key) or "")
+    if isinstance(plan, NoPlan):
+        for key in [key for one in together for key in one.pending]:
+            yield ExplainedMember(key, message=plan.reason)
+        return
+    planned = cache.state.network.planned
+    planned.update(plan or {})
     with cache.trial():
         for key in [key for one in together for key in one.pending]:
             view = scheduler.waiting_view(key)
@@ -122,6 +155,7 @@ def _members(scheduler: Scheduler, gangs: Gangs, gang: Gang) -> Iterator[Explain
             if decision.placed:
                 cache.place(view, decision.node, 0)
             yield ExplainedMember(key, node=decision.node, message=decision.message.partition("\n")[0])
+    planned.clear()
 
 
 # --- the answer -----------------------------------------------------------------------------------
@@ -143,6 +177,10 @@ def plain_gang(found: ExplainedGang) -> dict[str, Any]:
         "lacking": found.lacking or None,
         "room": None if found.room is None else _plain_room(found.room),
         "noRoom": found.no_room or None,
+        "domains": [
+            {"name": one.name, "nodes": one.nodes, "takes": one.takes, "refused": dict(one.refused)}
+            for one in found.domains
+        ],
         "members": [
             {
                 "pod": "/".join(one.pod),
@@ -191,7 +229,20 @@ def _lines(found: ExplainedGang, page: Page) -> Iterator[str]:
             yield from page.wrapped(f"{name} would go to {one.node}", 6, "  ")
         else:
             yield from page.wrapped(f"{name} finds no node: {one.message}", 6, "  ")
+    yield from _domains(found, page)
     yield from _ways_out(found, page)
+
+
+def _domains(found: ExplainedGang, page: Page) -> Iterator[str]:
+    """Which domains were tried, and why each is none for all of its pods."""
+    for number, one in enumerate(found.domains[:_DOMAINS]):
+        if not number:
+            yield ""
+        refused = ", ".join(f"{count} {reason}" for reason, count in one.refused)
+        why = f": {refused}" if refused else ": no room for more beside them" if one.takes else ""
+        yield from page.wrapped(f"{one.name} ({counted(one.nodes, 'node')}) takes {one.takes}{why}", 6, "  ")
+    if len(found.domains) > _DOMAINS:
+        yield from page.wrapped(f"{len(found.domains) - _DOMAINS:,} more take no more than that", 6, "  ")
 
 
 def _ways_out(found: ExplainedGang, page: Page) -> Iterator[str]:

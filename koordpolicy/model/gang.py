@@ -57,6 +57,8 @@ class GangDeclaration:
     match_policy: str = ""
     waiting_time: int | None = None
     groups: tuple[str, ...] = ()
+    topology_keys: tuple[str, ...] = ()
+    """Node labels of which all of its pods are to have one value."""
 
     @property
     def id(self) -> str:
@@ -116,7 +118,7 @@ def read_pod_group(obj: Json) -> PodGroup:
 def read_kubernetes_pod_group(obj: Json) -> PodGroup:
     """A PodGroup of scheduling.k8s.io from its JSON: its gang needs `minCount` pods; without a gang, its pods go one by one.
 
-    What else it asks for is `unheeded`. Raises ObjectError with the place of what is malformed.
+    Its topology constraints are the keys of its declaration; what else it asks for is `unheeded`. Raises ObjectError with the place of what is malformed.
     """
     metadata, spec = mapping(obj, "metadata"), mapping(obj, "spec")
     policy = mapping(spec, "schedulingPolicy", "spec")
@@ -133,7 +135,11 @@ def read_kubernetes_pod_group(obj: Json) -> PodGroup:
         waiting_time=None,
     )
     return PodGroup(
-        said if gang is not None else replace(said, mode="NonStrict"),
+        replace(
+            said,
+            mode=said.mode if gang is not None else "NonStrict",
+            topology_keys=tuple(_topology_keys(spec)),
+        ),
         text(metadata, "uid", "metadata"),
         read_time(metadata, "creationTimestamp", "metadata"),
         text(metadata, "resourceVersion", "metadata"),
@@ -143,12 +149,24 @@ def read_kubernetes_pod_group(obj: Json) -> PodGroup:
     )
 
 
-def _unheeded(spec: Json) -> Iterator[str]:
-    """What a PodGroup of scheduling.k8s.io asks for beside its gang. Raises ObjectError."""
+def _topology_keys(spec: Json) -> Iterator[str]:
+    """The node labels of which all pods of a PodGroup of scheduling.k8s.io are to have one value. Raises ObjectError."""
+    listed = "spec.schedulingConstraints.topology"
     constraints = mapping(spec, "schedulingConstraints", "spec")
+    known: set[str] = set()
     for at, one in enumerate(objects(constraints, "topology", "spec.schedulingConstraints")):
-        key = text(one, "key", f"spec.schedulingConstraints.topology[{at}]")
-        yield f"one {key} for all of its pods (spec.schedulingConstraints)"
+        key = text(one, "key", f"{listed}[{at}]")
+        if not key:
+            raise ObjectError(
+                f"{listed}[{at}].key: name the node label of which all pods are to have one value"
+            )
+        if key not in known:
+            known.add(key)
+            yield key
+
+
+def _unheeded(spec: Json) -> Iterator[str]:
+    """What a PodGroup of scheduling.k8s.io asks for beside its gang and where that goes. Raises ObjectError."""
     for at, one in enumerate(objects(spec, "resourceClaims", "spec")):
         name = text(one, "name", f"spec.resourceClaims[{at}]")
         yield f"the claim {name} for all of its pods (spec.resourceClaims)"

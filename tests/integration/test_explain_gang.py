@@ -113,3 +113,49 @@ def test_who_would_have_to_go(tmp_path: Path) -> None:
     pod = ("explain", "pod", "w0", "-f", str(tmp_path / "cluster.json"), "-p", str(tmp_path / "own"))
     assert main(pod, Terminal(printed, io.StringIO())) == 0
     assert "n1" in printed.getvalue(), "alone it finds a node"
+
+
+def _racked(folder: Path) -> str:
+    """A file with a PodGroup of Kubernetes' own of four pods on two racks that have room for three and two."""
+    objects: list[dict[str, Any]] = [
+        {
+            "apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "train", "namespace": "default"},
+            "spec": {
+                "schedulingPolicy": {"gang": {"minCount": 4}},
+                "schedulingConstraints": {"topology": [{"key": "example.com/rack"}]},
+            },
+        }
+    ]  # fmt: skip
+    for name, rack, cpus in (("n1", "r1", "3"), ("n2", "r2", "2"), ("n3", "r2", "500m")):
+        room = {"cpu": cpus, "memory": "8Gi", "pods": "10"}
+        labels = {"example.com/rack": rack}
+        objects.append(
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": {"capacity": room, "allocatable": room}}
+        )  # fmt: skip
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
+    objects += [
+        {
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"w{at}", "namespace": "default", "uid": f"u{at}"},
+            "spec": {"schedulerName": "koord-scheduler", "containers": [container], "schedulingGroup": {"podGroupName": "train"}},
+            "status": {"phase": "Pending"},
+        }
+        for at in range(4)
+    ]  # fmt: skip
+    file = folder / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), "utf-8")
+    return str(file)
+
+
+def test_which_domains_were_tried(tmp_path: Path) -> None:
+    file = _racked(tmp_path)
+    out = io.StringIO()
+    assert main(["explain", "gang", "train", "-f", file], Terminal(out, io.StringIO())) == 0
+    text = " ".join(out.getvalue().split())
+    assert "1 of 4 pods find no node in one domain of example.com/rack: r1 takes 3, r2 takes 2" in text
+    assert "r1 (1 node) takes 3: no room for more beside them" in text
+    assert "r2 (2 nodes) takes 2: 1 Insufficient cpu" in text
+    out = io.StringIO()
+    assert main(["explain", "gang", "train", "-f", file, "-o", "json"], Terminal(out, io.StringIO())) == 0
+    found = json.loads(out.getvalue())
+    assert found["domains"][1] == {"name": "r2", "nodes": 2, "takes": 2, "refused": {"Insufficient cpu": 1}}
+    assert not any(one["node"] for one in found["members"])

@@ -45,6 +45,13 @@ GANG_DECLARATION = Record(
             _SCHEDULER,
         ),
         Fact(
+            "topologyKeys",
+            list_of(STRING),
+            "Node labels of which all its pods are to have one value, as a PodGroup of Kubernetes' own says "
+            "(`spec.schedulingConstraints.topology`).",
+            _SCHEDULER,
+        ),
+        Fact(
             "gathers",
             BOOL,
             "Whether an annotation says how its pods are gathered in the network.",

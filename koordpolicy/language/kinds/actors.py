@@ -441,7 +441,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         (
             "gangOfPod declaredBy initialised minimum total mode matchPolicy waitingTime groups complete satisfied free "
             "rejectsTogether placement queue queue.oneEnters queue.finishesFirst queue.starves network network.enabled "
-            "network.mustGather network.multiples network.candidates network.filling network.countsMembers"
+            "network.mustGather network.mustShare network.preferShare network.multiples network.candidates network.filling network.countsMembers"
         ),
     ),
     (

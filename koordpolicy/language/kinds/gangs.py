@@ -71,6 +71,24 @@ class GangGathering(PolicyModel):
             roots=_DECLARED,
         ),
     ] = None
+    must_share: Annotated[
+        Value,
+        Slot(
+            list_of(STRING),
+            "Node labels of which the nodes of all its pods have to have one value, those of its pods that are placed already among "
+            "them; where no value has room for all of them none is placed. It needs no network and no `enabled`.",
+            roots=_DECLARED,
+        ),
+    ] = None
+    prefer_share: Annotated[
+        Value,
+        Slot(
+            list_of(STRING),
+            "The same as a wish: where no value has room for all of them, its pods are placed as if these labels were not named, and "
+            "nobody is displaced for their sake.",
+            roots=_DECLARED,
+        ),
+    ] = None
     multiples: Annotated[
         Value,
         Slot(

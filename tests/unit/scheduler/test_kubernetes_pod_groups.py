@@ -139,7 +139,6 @@ def test_beside_one_of_the_same_name_kubernetes_own_counts() -> None:
 
 
 _MORE: Final = {
-    "schedulingConstraints": {"topology": [{"key": "example.com/rack"}]},
     "resourceClaims": [{"name": "a", "resourceClaimName": "b"}],
     "disruptionMode": "PodGroup",
 }
@@ -159,8 +158,6 @@ def test_what_it_asks_for_beside_its_gang_is_told() -> None:
     told = site.scheduler.cache.state.pod_groups.unheeded(pod.pod)
     assert message == f"Placed without what is not yet enforced: {', '.join(told)}"
     for name in (
-        "one example.com/rack",
-        "spec.schedulingConstraints",
         "claim a",
         "spec.resourceClaims",
         "spec.disruptionMode",
@@ -175,6 +172,10 @@ def test_what_it_asks_for_beside_its_gang_is_told() -> None:
         (
             {"schedulingConstraints": {"topology": [{"key": 1}]}},
             r"spec\.schedulingConstraints\.topology\[0\]\.key",
+        ),
+        (
+            {"schedulingConstraints": {"topology": [{"key": "a"}, {}]}},
+            r"spec\.schedulingConstraints\.topology\[1\]\.key: name the node label",
         ),
         ({"resourceClaims": {"a": "b"}}, r"spec\.resourceClaims"),
     ],

@@ -50,6 +50,7 @@ def plan(made: World, how: GangNetwork, *pods: tuple[str, dict[str, Any]]) -> Ga
         for row in [made.scheduler.cache.table.row(made.scheduler.cache.table.index(name))]
     }
     assert before == after, "nothing is changed"
+    assert found is not None, "the network is no wish"
     return found
 
 

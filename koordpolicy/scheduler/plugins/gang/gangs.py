@@ -25,20 +25,19 @@ from koordpolicy.model.protocol import (
 from koordpolicy.model.reading import NO_TEXT
 from koordpolicy.scheduler.decision import PodDecision, PostFilterResult
 from koordpolicy.scheduler.plugins.base import Host, JobRoom, Refusal, Wait
+from koordpolicy.scheduler.plugins.gang.gathered import GatheredGang, gathering_of, nodes_beside
 from koordpolicy.scheduler.plugins.gang.policy import BY_POD_GROUP, GangDecisions, GangPolicy
-from koordpolicy.scheduler.plugins.gang.room import NoRoom, RoomForGang, Wanted
+from koordpolicy.scheduler.plugins.gang.room import NoRoom, RoomForGang, Wanted, as_told
 from koordpolicy.scheduler.plugins.gang.starving import Starving
 from koordpolicy.scheduler.plugins.gang.timings import ATTEMPTED, GONE, SUCCEEDED, GangTimings
 from koordpolicy.scheduler.plugins.gang.victims import GangVictims
 from koordpolicy.scheduler.plugins.gang.words import (
     lacking_text,
-    no_room_text,
     not_initialised_text,
-    room_text,
 )
 from koordpolicy.scheduler.plugins.parameters import Parameters
 from koordpolicy.scheduler.plugins.topology.pins import NETWORK
-from koordpolicy.scheduler.plugins.topology.plan import NoPlan, Planner
+from koordpolicy.scheduler.plugins.topology.plan import NoPlan
 
 _KEPT: Final = "gang by policy"
 _NO_FACTS: Final[Mapping[str, Any]] = {}
@@ -311,23 +310,28 @@ class Gangs:
         self._tried = key
         if opens:
             self.timings.begin(len(gang.pods))
-        return self._plan(gang) if opens and self.book.round is not None else None
+        return self._plan(gang, view, alone=not opens) if opens or key not in self._planned else None
 
-    def _plan(self, gang: Gang) -> Refusal | None:
-        """Plan all pods of a round in the network, where policy gathers the gang; why they cannot be."""
-        how = None if gang.parameters is None else gang.parameters.network
-        if how is None:
-            return None
-        views = [self._views[pod] for pod in self.book.pending_with(gang) if pod in self._views]
-        found = Planner(self._host.cache, self._host.filters).plan(views, how, self._host.now())
+    def _plan(self, gang: Gang, view: PodView, *, alone: bool) -> Refusal | None:
+        """Plan all pods of a round, where policy gathers the gang, or the one that goes by itself or came later; why they cannot be."""
+        found = self.plan(gang, view, alone=alone)
         if isinstance(found, NoPlan):
             return Refusal(found.reason, filter=NETWORK)
-        self._planned.update(found.nodes)
-        promised_to = self._host.promises.promised_to
-        self._host.release(
-            *[key for key, node in found.nodes.items() if promised_to(key) not in (None, node)]
-        )
+        if found is not None:
+            self._planned.update(found)
+            promised_to = self._host.promises.promised_to
+            self._host.release(*[key for key, node in found.items() if promised_to(key) not in (None, node)])
         return None
+
+    def plan(
+        self, gang: Gang, view: PodView, *, alone: bool = False, told: bool = False
+    ) -> Mapping[PodKey, str] | NoPlan | None:
+        """The nodes that pods of a gang are planned on now that this one has its turn, as `GatheredGang.plan` says. Raises CycleProblem."""
+        how = gathering_of(self.book, gang)
+        if how is None:
+            return None
+        gathered = GatheredGang(self._host, self.book, how)
+        return gathered.plan(gang, view, self._views, alone=alone or self._free(gang), told=told)
 
     @property
     def _planned(self) -> dict[PodKey, str]:
@@ -387,7 +391,7 @@ class Gangs:
                 self._host.release(*mine)
         elif all(victim.waits for victim in found.victims):
             self._due = mine
-        return _said(gang, found)
+        return as_told(gang.id, found)
 
     def rehearse_room(self, view: PodView) -> JobRoom | None:
         """The same for a pod without a node of a complete gang, as it would be now; nothing follows from it. Raises CycleProblem."""
@@ -395,7 +399,7 @@ class Gangs:
         if gang is None or self.book.lacking(gang):
             return None
         found = self.room(view)
-        return None if found is None else _said(gang, found)
+        return None if found is None else as_told(gang.id, found)
 
     def room(self, view: PodView) -> PostFilterResult | NoRoom | None:
         """The same for a pod without a node, as it would be now; nothing follows from it. Raises CycleProblem."""
@@ -405,7 +409,8 @@ class Gangs:
         group = self.book.group_of(gang)
         if not self._decisions.displaces(gang, group, view):
             return None
-        network = gang.parameters.network
+        how = gathering_of(self.book, gang)
+        network = None if how is None else how.required
         if network is not None and self._planned:
             return NoRoom("its plan does not hold any more")
         if self._victims.graph is not self._host.graph:
@@ -417,6 +422,7 @@ class Gangs:
             tuple(in_order(self.book.together(gang), "waiting")),
             network,
             self._decisions.spares_budgets(gang, group),
+            () if network is None else nodes_beside(self._host.cache, self.book, gang),
         )
         return RoomForGang(self._host, self._victims, self._company).find(wanted)
 
@@ -434,6 +440,8 @@ class Gangs:
         have = sum(len(one.waiting) for one in self.book.together(gang))
         first = decision.message.partition("\n")[0].removesuffix(".")
         text = f"{have} had a node when pod {'/'.join(key)} found none: {first}"
+        if self.book.round is None:
+            self._planned.clear()
         before = self.book.round.failed if self.book.round is not None else ""
         rejected = self.book.failed(key, text)
         if not before:
@@ -585,9 +593,3 @@ class Gangs:
             "mostRounds": max((self.book.group_of(one).rounds for one in gangs), default=0),
             **({} if self.book.round is None else {"round": self.book.round.gang}),
         }
-
-
-def _said(gang: Gang, found: PostFilterResult | NoRoom) -> JobRoom:
-    if isinstance(found, NoRoom):
-        return JobRoom(no_room_text(gang.id, found.reason, waits=found.waits))
-    return JobRoom(room_text(gang.id, found), found)

@@ -122,21 +122,25 @@ class GangPolicy:
             return None
 
     def _network(self, records: Records) -> GangNetwork | None:
-        """How a gang is gathered in the network; None where it is not. Raises CelError."""
-        if self._decisions["network.enabled"].value(records) is not True:
+        """How a gang is gathered; None where it is not. Raises CelError."""
+        enabled = self._decisions["network.enabled"].value(records) is True
+        shares, wishes = (
+            tuple(dict.fromkeys(self._decisions[f"network.{field}"].value(records) or ()))
+            for field in ("mustShare", "preferShare")
+        )
+        if not (enabled or shares or wishes):
             return None
         must, multiples, candidates, filling, counts = (
             self._decisions[f"network.{field}"].value(records)
             for field in ("mustGather", "multiples", "candidates", "filling", "countsMembers")
         )
-        rules = [GatherRule(layer, must=True) for layer in must or ()]
-        rules += [
-            GatherRule(layer, multiple=max(int(number), 1)) for layer, number in (multiples or {}).items()
-        ]
+        rules = [GatherRule(layer, must=True) for layer in must or ()] if enabled else []
+        for layer, number in (multiples or {}).items() if enabled else ():
+            rules.append(GatherRule(layer, multiple=max(int(number), 1)))
         order = Gathering(
             candidates=tuple(map(GatherKey, candidates or ())), filling=tuple(map(GatherKey, filling or ()))
         )
-        return GangNetwork(tuple(rules), order, counts is True)
+        return GangNetwork(tuple(rules), order, counts is True, shares, wishes, enabled)
 
     # --- of a gang as it stands -------------------------------------------------------------------
 
@@ -302,7 +306,8 @@ def _second(now: int) -> Timestamp:
 _FIELDS: Final = (
     "gangOfPod", "declaredBy", "initialised", "minimum", "total", "mode", "matchPolicy", "waitingTime", "groups", "complete",
     "satisfied", "free", "rejectsTogether", "placement", "queue.oneEnters", "queue.finishesFirst", "queue.starves",
-    "network.enabled", "network.mustGather", "network.multiples", "network.candidates", "network.filling", "network.countsMembers",
+    "network.enabled", "network.mustGather", "network.mustShare", "network.preferShare", "network.multiples",
+    "network.candidates", "network.filling", "network.countsMembers",
     "preemption.enabled", "preemption.sparesBudgets",
 )  # fmt: skip
 """The decisions that the plugin asks."""

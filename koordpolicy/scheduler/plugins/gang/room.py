@@ -19,11 +19,12 @@ from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.pod import PodKey
 from koordpolicy.scheduler.decision import PostFilterResult, Victim
-from koordpolicy.scheduler.plugins.base import FilterRun, Host, request_of
+from koordpolicy.scheduler.plugins.base import FilterRun, Host, JobRoom, request_of
 from koordpolicy.scheduler.plugins.gang.parties import Company, Parties, Party
 from koordpolicy.scheduler.plugins.gang.victims import GangVictims
+from koordpolicy.scheduler.plugins.gang.words import no_room_text, room_text
 from koordpolicy.scheduler.plugins.leaving import is_leaving
-from koordpolicy.scheduler.plugins.topology.plan import NoPlan, Planner
+from koordpolicy.scheduler.plugins.topology.plan import NO_NETWORK, NoPlan, Planner
 
 _FIRST: Final = 32
 """Nodes that are cleared at first; so many more each time that they are not enough as are cleared already."""
@@ -40,7 +41,8 @@ class NoRoom:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The pods that room is sought for, one at least; `asks` is the one that found no node, `beside` are those of the gang that
-    have one, `network` how all are gathered. `spares` has those stay first whose going breaks a disruption budget.
+    have one, `network` how all are gathered, `near` the nodes of all of the gang that have one. `spares` has those stay first
+    whose going breaks a disruption budget.
     """
 
     asks: PodView
@@ -48,6 +50,14 @@ class Wanted:
     beside: Collection[PodKey] = ()
     network: GangNetwork | None = None
     spares: bool = False
+    near: Collection[str] = ()
+
+
+def as_told(named: str, found: PostFilterResult | NoRoom) -> JobRoom:
+    """What is done for a gang and told of it."""
+    if isinstance(found, NoRoom):
+        return JobRoom(no_room_text(named, found.reason, waits=found.waits))
+    return JobRoom(room_text(named, found), found)
 
 
 class RoomForGang:
@@ -230,9 +240,9 @@ class _Trial:
             if name in self._cache:
                 scores[self._cache.table.index(name)] = -cost
         planner = Planner(self._cache, self._host.filters)
-        found = planner.plan(wanted.pods, how, self._host.now(), scores)
-        if isinstance(found, NoPlan):
-            return f"without all who may go, {found.reason}"
+        found = planner.plan(wanted.pods, how, self._host.now(), scores, wanted.near)
+        if found is None or isinstance(found, NoPlan):
+            return "without all who may go, " + (NO_NETWORK if found is None else found.reason)
         for view in wanted.pods:
             self._put(view, found.nodes[view.pod.key])
         return None

@@ -1,6 +1,6 @@
 """The plan of a gang: a node for each of its pods, all of them within one place of the network."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,7 +11,6 @@ from koordpolicy.algorithms.gathering import (
     Offers,
     Scattered,
     assigned,
-    gather,
     must_gather,
     with_members,
 )
@@ -23,6 +22,12 @@ from koordpolicy.model.network_topology import CLUSTER_LAYER
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.protocol import GANG_TOPOLOGY_INDEX
 from koordpolicy.scheduler.plugins.base import FilterRun, request_of
+from koordpolicy.scheduler.plugins.topology.domains import (
+    DomainOffer,
+    SharedDomains,
+    gather_shared,
+    why_scattered,
+)
 from koordpolicy.scheduler.plugins.topology.offers import offered, tried
 
 NO_NETWORK: Final = "no cluster network topology"
@@ -48,9 +53,10 @@ class GangPlan:
 
 @dataclass(frozen=True, slots=True)
 class NoPlan:
-    """Why there is none, as is told."""
+    """Why there is none, as is told; where pods have to share labels, what each of the domains offers that were tried."""
 
     reason: str
+    domains: tuple[DomainOffer, ...] = ()
 
 
 class Planner:
@@ -63,17 +69,49 @@ class Planner:
         self._run_of = run_of
 
     def plan(
-        self, members: Sequence[PodView], how: GangNetwork, now: int, scores: Column | None = None
-    ) -> GangPlan | NoPlan:
-        """Where these pods go, one at least; `now` is the time in nanoseconds, `scores` are those of nodes (None: 0). Nothing is
-        changed. Raises CycleProblem.
+        self,
+        members: Sequence[PodView],
+        how: GangNetwork,
+        now: int,
+        scores: Column | None = None,
+        beside: Collection[str] = (),
+        *,
+        told: bool = False,
+    ) -> GangPlan | NoPlan | None:
+        """Where these pods go, one at least; `now` is the time in nanoseconds, `scores` are those of nodes (None: 0), `beside` the
+        nodes of those of the gang that have one. None where only a wish is not fulfilled, so that nothing is to be planned. `told`
+        has it said what refuses nodes in domains without room, which takes a look at each. Nothing is changed. Raises CycleProblem.
         """
-        network, table = self._cache.state.network, self._cache.table
-        tree = network.tree
-        if tree is None:
-            return NoPlan(NO_NETWORK)
         pods = sorted(members, key=_turn)
         runs = {view.pod.key: self._run_of(view) for view in pods}
+        if how.wishes:
+            both = replace(how, shares=tuple(dict.fromkeys((*how.shares, *how.wishes))))
+            found = self._plan(pods, runs, both, now, scores, beside, told=False)
+            if isinstance(found, GangPlan):
+                return found
+        required = how.required
+        return None if required is None else self._plan(pods, runs, required, now, scores, beside, told=told)
+
+    def _plan(
+        self,
+        pods: Sequence[PodView],
+        runs: Mapping[PodKey, FilterRun],
+        how: GangNetwork,
+        now: int,
+        scores: Column | None,
+        beside: Collection[str],
+        *,
+        told: bool,
+    ) -> GangPlan | NoPlan:
+        network, table = self._cache.state.network, self._cache.table
+        tree = network.tree if how.in_network else network.nodes
+        if tree is None:
+            return NoPlan(NO_NETWORK)
+        shared = None
+        if how.shares:
+            shared = SharedDomains.of(network.domains(how.shares), tree, [table.index(one) for one in beside])
+            if not len(shared.open):
+                return NoPlan(shared.why_none)
         found = offered(list(runs.values()), table)
         slots = found.slots[tree.rows]
         liked = None if scores is None else scores[tree.rows]
@@ -88,9 +126,23 @@ class Planner:
             if attempt == _BOLD and len({run.likeness for run in runs.values()}) > 1:
                 largest = sorted(runs.values(), key=_request, reverse=True)
                 slots = offered(largest, table).slots[tree.rows]
-            place = gather(tree, Offers.of(slots, existing, liked), len(pods), order)
+            offers = Offers.of(slots, existing, liked)
+            place = gather_shared(tree, offers, len(pods), order, shared)
             if isinstance(place, Scattered):
-                return NoPlan(_why(tree, place, len(pods), order))
+                if shared is None:
+                    return NoPlan(_why(tree, place, len(pods), order))
+                domains = shared.offers(slots, len(pods))
+                if told:
+                    first = next(iter(runs.values()))
+                    domains = [
+                        replace(one, refused=self._refused(first, shared, one.name)) for one in domains
+                    ]
+                why = (
+                    None
+                    if shared.takes(slots, len(pods)) < len(pods)
+                    else _why(tree, place, len(pods), order)
+                )
+                return NoPlan(why_scattered(shared, domains, len(pods), why), tuple(domains))
             leaves = assigned(by_name, place.leaves)
             short = {} if found.exact else self._short(tree, leaves, runs, now)
             if not short:
@@ -101,6 +153,12 @@ class Planner:
         return NoPlan(
             f"none of {_TRIES} plans for {len(pods)} pods holds: filters refuse them beside each other"
         )
+
+    def _refused(self, run: FilterRun, shared: SharedDomains, name: str) -> tuple[tuple[str, int], ...]:
+        """How many nodes of a domain refuse a pod for which reason, by reason."""
+        table, rows = self._cache.table, shared.rows(name)
+        counts, _ = run.why_refused(run.evaluate(table, rows), table, rows)
+        return tuple(sorted(counts.items()))
 
     def _short(
         self, tree: NetworkTree, leaves: Mapping[PodKey, int], runs: Mapping[PodKey, FilterRun], now: int
