@@ -14,24 +14,49 @@ Works = Callable[[Any], bool]
 _DOUBLINGS: Final = 40
 _PERCENT: Final = 100
 _SECOND: Final = 10**9
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_DURATIONS: Final = (
+    *(1, 2, 5, 10, 15, 20, 30, 45),
+    *(one * _MINUTE for one in (1, 2, 3, 5, 10, 15, 20, 30, 45)),
+    *(one * _HOUR for one in (1, 2, 3, 6, 12)),
+    *(one * _DAY for one in (1, 2, 3, 7, 14, 30, 90, 365)),
+)
+"""In seconds."""
 
 
 def nearest_value(type: Type, now: Any, works: Works) -> Work[Any]:
     """The value next to the present one with which it works, in either direction; None for none.
 
-    Where it works from a value on, that value is found: percentages to the percent, durations to the second,
-    amounts to the hundredth. Of two directions the larger value comes first, and 0, which often stands for "no
-    limit", only when nothing else works.
+    Where it works from a value on, that value is found: percentages to the percent, amounts to the hundredth, durations among
+    those that people set, for what is compared with an age is another one a second later. Of two directions the larger value
+    comes first, and 0, which often stands for "no limit", only when nothing else works.
     """
     if type.name == "bool":
         other = works(not now)
         yield PAUSE
         return (not now) if other else None
+    if type == DURATION:
+        for seconds in _settings(_number(type, now)):
+            works_then = works(_value(type, seconds))
+            yield PAUSE
+            if works_then:
+                return _value(type, seconds)
+        return None
     for low, high in _ranges(type, now):
         found = yield from _between(low, high, lambda number: works(_value(type, number)))
         if found is not None:
             return _value(type, found)
     return None
+
+
+def _settings(now: int) -> Iterator[int]:
+    """Durations in seconds worth a thought, the next ones first: longer ones, shorter ones, and none at all."""
+    yield from (one for one in _DURATIONS if one > now)
+    yield from (one for one in reversed(_DURATIONS) if one < now)
+    if now > 0:
+        yield 0
 
 
 def _ranges(type: Type, now: Any) -> Iterator[tuple[int, int]]:

@@ -69,7 +69,12 @@ def test_other_values() -> None:
     assert finished(nearest_value(BOOL, True, lambda value: False)) is None
     minute = Duration(60 * 10**9)
     assert finished(nearest_value(DURATION, minute, lambda value: value.ns > 90 * 10**9)) == Duration(
-        91 * 10**9
+        120 * 10**9
+    )
+    longer = finished(nearest_value(DURATION, minute, lambda value: value.ns > 91 * 10**9))
+    assert longer == Duration(120 * 10**9), "the same as an age goes on"
+    assert finished(nearest_value(DURATION, minute, lambda value: value.ns < 50 * 10**9)) == Duration(
+        45 * 10**9
     )
     assert finished(nearest_value(DURATION, minute, lambda value: value.ns == 0)) == Duration(0)
     assert finished(nearest_value(INT, 5, lambda value: False)) is None
