@@ -35,7 +35,7 @@ from koordpolicy.model.protocol import (
     SCHEDULER_NAME,
 )
 from koordpolicy.model.reading import Amounts, ObjectError
-from koordpolicy.model.scheduling_hint import hinted_nodes
+from koordpolicy.model.scheduling_hint import hinted_nodes, preferred_nodes
 
 T = TypeVar("T")
 
@@ -100,6 +100,11 @@ class PodView:
         placement = read_placement(self.pod.raw) if self.pod.raw else ANYWHERE
         among = hinted_nodes(self.pod.annotations)
         return replace(placement, among=among) if among else placement
+
+    @_Once
+    def preferred_nodes(self) -> tuple[str, ...]:
+        """The nodes that its hint prefers, the first most. Raises ObjectError."""
+        return preferred_nodes(self.pod.annotations)
 
     @_Once
     def neighbours(self) -> Neighbours:

@@ -25,14 +25,19 @@ def hinted_nodes(annotations: Mapping[str, str]) -> frozenset[str]:
     return frozenset() if found is None else frozenset(text_list(found[0], "nodeNames", found[1]))
 
 
+def preferred_nodes(annotations: Mapping[str, str]) -> tuple[str, ...]:
+    """The nodes that a pod's hint prefers, the first most, each once, of those that it leaves. Raises ObjectError."""
+    found = _hint(annotations)
+    if found is None:
+        return ()
+    preferred, only = text_list(found[0], "preferredNodeNames", found[1]), hinted_nodes(annotations)
+    return tuple(dict.fromkeys(one for one in preferred if not only or one in only))
+
+
 def not_followed(annotations: Mapping[str, str]) -> bool:
     """Whether a pod's hint says something that nothing here follows, or cannot be read."""
     try:
-        found = _hint(annotations)
-        if found is None:
-            return False
-        preferred = text_list(found[0], "preferredNodeNames", found[1])
-        return bool(preferred) or not hinted_plugins(annotations) <= {NUMA, DEVICES}
+        return not hinted_plugins(annotations) <= {NUMA, DEVICES}
     except ObjectError:
         return True
 

@@ -61,6 +61,7 @@ class Profile:
     idle: PreparedDecision
     ties: PreparedDecision
     sampling: PreparedDecision
+    preferred_nodes: PreparedDecision
     confirming: PreparedDecision
     post_filters: tuple[Plugin, ...]
     node_facts: frozenset[str]
@@ -139,6 +140,14 @@ class Profile:
             return None
         return share if isinstance(share, float) and share < 100 else None
 
+    def most_preferred(self, records: Mapping[str, Any]) -> int:
+        """How many of the nodes are tried that a pod's hint prefers; none where policy cannot say."""
+        try:
+            most = self.preferred_nodes.value(records)
+        except CelError:
+            return 0
+        return most if isinstance(most, int) else 0
+
     def waits(self, records: Mapping[str, Any]) -> tuple[int, int, int]:
         """First and longest back-off, and when to try again anyway, in nanoseconds.
 
@@ -196,6 +205,7 @@ def profile_of(graph: RuleGraph, name: str, plugins: Mapping[str, Plugin] = PLUG
         idle=maker.prepared("queue.tryWhenIdle"),
         ties=maker.prepared("ties"),
         sampling=maker.prepared("sampling"),
+        preferred_nodes=maker.prepared("preferredNodes"),
         confirming=maker.prepared("queue.confirmWithin"),
         post_filters=_post_filters(about.value("preemption.plugin"), filters, plugins),
         node_facts=frozenset(maker.reads["node"]),

@@ -57,10 +57,14 @@ def select_host(
     selection: HostSelection,
     promised: str | None = None,
 ) -> PodDecision:
-    """The decision that follows from an evaluation. The node `promised` to the pod is taken if it is feasible."""
+    """The decision that follows from an evaluation. The node `promised` to the pod is taken if it is feasible, else
+    the first that is of those which its hint prefers. Raises ObjectError for a hint that cannot be read.
+    """
     pod, profile = cycle.view.pod, cycle.profile
+    preferred = _preferred(cycle) if pod.annotations else ()
     if (
         promised is None
+        and not preferred
         and not (selection.explained or selection.refusals)
         and profile.share_seen(cycle.records) is None
         and (ranking := evaluation.ranking()) is not None
@@ -77,6 +81,8 @@ def select_host(
     feasible_count = len(rows)
     if promised is not None and promised in table and table.index(promised) in rows:
         rows = np.array([table.index(promised)], dtype=np.int64)
+    elif (liked := _first_of(preferred, rows, table)) is not None:
+        rows = np.array([liked], dtype=np.int64)
     else:
         rows = _sampled(cycle, rows, len(table), selection)
     parts = weighted(cycle, evaluation, rows, table)
@@ -93,6 +99,20 @@ def select_host(
         best,
         digest=profile.digest,
     )
+
+
+def _preferred(cycle: Cycle) -> tuple[str, ...]:
+    """The nodes that the pod's hint prefers, the first most, as far as policy has them tried. Raises ObjectError."""
+    named = cycle.view.preferred_nodes
+    return named[: cycle.profile.most_preferred(cycle.records)] if named else ()
+
+
+def _first_of(preferred: Sequence[str], feasible: Rows, table: NodeTable) -> int | None:
+    """The row of the first of these nodes that is feasible; None where none is."""
+    for name in preferred:
+        if name in table and (row := table.index(name)) in feasible:
+            return row
+    return None
 
 
 def comparison(

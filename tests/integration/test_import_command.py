@@ -99,7 +99,7 @@ def test_a_scheduler_there_and_back(tmp_path: Path, compiler: Compiler, within: 
     given.write_text(SCHEDULER if within == "a file" else json.dumps(config))
     code, out, _ = run(compiler, "import", str(given), "--write", str(bundle))
     assert code == 6
-    assert "filter.SchedulingHint\n  not taken: koordpolicy's scheduler does not do that yet" in out
+    assert "filter.SchedulingHint\n  not taken: hints are followed anyhow" in out
     assert run(compiler, "check", str(bundle))[0] == 0
     code, out, err = run(compiler, "export", str(bundle), "--scheduler", "-o", "json")
     assert (code, err) == (0, "")

@@ -35,8 +35,10 @@ from koordpolicy.model.scheduler_config import (
     read_scheduler_config,
 )
 
-NOT_YET: Final = frozenset({"SchedulingHint"})
-"""Plugins of koord-scheduler that koordpolicy's does not have."""
+_HINT: Final = "SchedulingHint"
+_HINT_TEXT: Final = (
+    "hints are followed anyhow; preferredNodes says how many of the nodes that one prefers are tried"
+)
 WHOLE: Final = frozenset({"Coscheduling", "ElasticQuota", "Reservation", "NodeNUMAResource", "DeviceShare"})
 """Plugins that are one filter here with all that they do elsewhere: they are on where any extension point names them."""
 _EVERYWHERE: Final = frozenset({"SchedulingGates", "PrioritySort", "DefaultBinder", "DefaultPreBind"})
@@ -234,8 +236,8 @@ def _parameters(draft: _Draft) -> None:
             place = f"pluginConfig.{plugin}.{'.'.join(path)}"
             if plugin not in working:
                 draft.left(place, "the plugin is not at work in the profile")
-            elif plugin in NOT_YET:
-                draft.left(place, "koordpolicy's scheduler does not do that yet")
+            elif plugin == _HINT:
+                draft.left(place, _HINT_TEXT)
             elif plugin in FIELDS_ALONE and (plugin, ".".join(path)) not in KIND_ARGUMENTS:
                 draft.left(place, f"the kind {KIND_OF[plugin]} has a field for what it says of that")
             elif plugin in KIND_OF:
@@ -294,8 +296,8 @@ def _others(draft: _Draft, graph: RuleGraph) -> None:
     names = (item.name for things in ("filters", "scores") for item in graph.items(PROFILE, PACKED, things))
     known = {*names, PREEMPTION, *_EVERYWHERE}
     for name, point in draft.profile.named():
-        if name in NOT_YET:
-            draft.left(f"plugins.{point}.{name}", "koordpolicy's scheduler does not do that yet")
+        if name == _HINT:
+            draft.left(f"plugins.{point}.{name}", _HINT_TEXT)
         elif name not in known:
             draft.left(f"plugins.{point}.{name}", "koordpolicy's scheduler has no such plugin")
 

@@ -427,7 +427,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "load.filter.window load.score load.score.aggregation load.score.window filters filters[].name "
             "filters[].enabled filters[].plugin filters[].parameters filters[].match filters[].match.condition "
             "filters[].require filters[].reason scores scores[].name scores[].enabled scores[].weight scores[].plugin "
-            "scores[].parameters scores[].match scores[].match.condition scores[].value scores[].normalize ties sampling "
+            "scores[].parameters scores[].match scores[].match.condition scores[].value scores[].normalize ties sampling preferredNodes "
             "preemption preemption.plugin preemption.policy preemption.eligible preemption.importance preemption.order "
             "preemption.search preemption.search.share preemption.search.least preemption.lookAhead preemption.respects "
             "diagnosis diagnosis.advice diagnosis.evaluations diagnosis.share diagnosis.slice diagnosis.renewAfter "

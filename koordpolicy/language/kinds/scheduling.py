@@ -418,6 +418,17 @@ class SchedulingProfileSpec(PolicySpec):
             roots=_POD,
         ),
     ] = None
+    preferred_nodes: Annotated[
+        Value,
+        Slot(
+            INT,
+            "How many of the nodes that a pod's scheduling hint prefers are tried in turn: the first that no filter refuses is taken, "
+            "whatever scores say. Where all are refused, scores decide; 0 for always.",
+            default=100,
+            minimum=0,
+            roots=_POD,
+        ),
+    ] = None
     preemption: Given[Preemption] = None
     """Whether room is made by evicting others."""
     diagnosis: Given[Diagnosis] = None
