@@ -10,8 +10,8 @@ import numpy as np
 from koordpolicy import resources
 from koordpolicy.cli.bundle import graph_of
 from koordpolicy.cli.command import OK, CannotRunError
-from koordpolicy.cli.simulate import simulated
 from koordpolicy.cli.simulation.day import render_day
+from koordpolicy.cli.simulation.runs import simulated
 from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text

@@ -19,11 +19,20 @@ from koordpolicy.language.cel.values import Timestamp
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Show which decisions differ; DIFFERENT or GAVE_UP where that was asked for."""
+    _demand_simulate(arguments)
     snapshot = _snapshot(arguments.cluster)
     old, new = sides(arguments.old, arguments.new, arguments.policies)
     # Exceptions come and go by time; both revisions are looked at in the same moment.
     moment = _moment(arguments.at, snapshot)
-    before, after = (_at(compiled_side(side, arguments.compiler).graph, moment) for side in (old, new))
+    graphs = [_compiled(compiled_side(side, arguments.compiler).graph) for side in (old, new)]
+    before, after = (graph.at(moment) for graph in graphs)
+    # With the simulator, which few differences need.
+    effects = import_module("koordpolicy.cli.simulation.effect") if arguments.simulate else None
+    names = old.title, new.title
+    if effects is not None:
+        effects.demand_profiles(tuple(zip(names, graphs, strict=True)))
+    # Without a moment that is named, simulations have theirs, and no exceptions.
+    asked, begins = (graphs, None) if arguments.at is None else ([before, after], moment)
     difference = compare_from(before, after, moment, examples=None if arguments.at is None else moment)
     shown = ShownDifference(
         old.title,
@@ -32,6 +41,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         None
         if snapshot is None
         else _on_cluster(arguments.cluster, snapshot, Sides(before, after), difference, terminal),
+        None if effects is None else effects.simulated_effect(arguments, *asked, names, begins, terminal),
         terminal.width,
         terminal.colour(),
     )
@@ -48,9 +58,19 @@ def _moment(said: str | None, snapshot: Snapshot | None) -> Timestamp:
     return moment_of(said)
 
 
-def _at(graph: RuleGraph | None, moment: Timestamp) -> RuleGraph:
+def _compiled(graph: RuleGraph | None) -> RuleGraph:
     assert graph is not None
-    return graph.at(moment)
+    return graph
+
+
+_OF_SIMULATIONS: Final = ("nodes", "pods", "generate", "batch", "interval", "until", "contention", "agents")
+
+
+def _demand_simulate(arguments: argparse.Namespace) -> None:
+    """Refuse flags that say what to simulate where nothing is simulated."""
+    said = next((name for name in _OF_SIMULATIONS if getattr(arguments, name)), None)
+    if said is not None and not arguments.simulate:
+        raise CannotRunError(f"--{said} says what to simulate: add --simulate")
 
 
 def _snapshot(file: str | None) -> Snapshot | None:

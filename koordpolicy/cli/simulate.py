@@ -1,13 +1,10 @@
 """`koordpolicy simulate`: a workload on virtual time, by policies that are not live yet."""
 
 import argparse
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from koordpolicy import resources
 from koordpolicy.cli.at_flag import moment_of
@@ -16,30 +13,20 @@ from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.counted import counted
 from koordpolicy.cli.simulation import beside, whatif
 from koordpolicy.cli.simulation.html import page
+from koordpolicy.cli.simulation.runs import both, contention_of, simulated, workload_of
 from koordpolicy.cli.simulation.text import render
-from koordpolicy.cli.simulation.words import Page, length
+from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.start import INTERRUPTED
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph import RuleGraph
-from koordpolicy.kube.errors import KubeError
-from koordpolicy.runtime.collector import collect
-from koordpolicy.scheduler.profile import ProfileError
-from koordpolicy.simulator.balance import deschedules
 from koordpolicy.simulator.balance_report import BALANCE_OVER_TIME
-from koordpolicy.simulator.contention import Contention, read_contention
-from koordpolicy.simulator.journal import Journal
-from koordpolicy.simulator.report import report
-from koordpolicy.simulator.simulation import EPOCH, Simulation, SimulationSettings
-from koordpolicy.simulator.traces import read_workload
-from koordpolicy.simulator.traces.published import published_workload
-from koordpolicy.simulator.workload import Workload, WorkloadError
+from koordpolicy.simulator.simulation import EPOCH, SimulationSettings
+from koordpolicy.simulator.workload import Workload
 
 EXAMPLE = "01-colocated-day/policies"
 """The policies that are used when none are named, below `examples/`."""
-
-_UPDATES_A_SECOND = 10
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -60,7 +47,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         start=start,
         agents=arguments.agents,
         descheduling=not arguments.without_descheduling,
-        contention=_contention(arguments.contention),
+        contention=contention_of(arguments.contention),
     )
     if arguments.against and arguments.beside_services:
         raise CannotRunError("--against and --beside-services exclude each other: each is a comparison")
@@ -121,15 +108,6 @@ def _tell_without_descheduling(
         }
 
 
-def _contention(file: str | None) -> Contention | None:
-    if file is None:
-        return None
-    try:
-        return read_contention(Path(file))
-    except WorkloadError as error:
-        raise CannotRunError(str(error)) from None
-
-
 def _write(file: Path, text: str) -> None:
     try:
         file.write_text(text, encoding="utf-8")
@@ -151,17 +129,7 @@ def _compare(
     if other.digest == graph.digest and arguments.output != "json":
         terminal.print("Both are the same policies: nothing can differ, and nothing was simulated.")
         return OK
-    # Both are measured alike, by the one that says which nodes are too full.
-    settings = replace(settings, balance_by=graph if deschedules(graph) else other)
-    reports: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
-    for seed in range(arguments.seed, arguments.seed + arguments.seeds):
-        workload = workload_of(arguments, seed)
-        for name, policies, found in zip(names, (other, graph), reports, strict=True):
-            told = simulated(policies, workload, settings, seed, terminal, f"seed {seed}, {name}")
-            if told["interruptedAtSeconds"] is not None:
-                raise KeyboardInterrupt  # half a comparison is none
-            found.append(told)
-    before, after = reports
+    before, after = both(arguments, other, graph, names, settings, terminal)
     if arguments.output == "json":
         terminal.print(json_text(whatif.found(before, after, names), indent=2))
     elif arguments.output == "markdown":
@@ -213,25 +181,6 @@ def _beside_services(
     return OK
 
 
-def workload_of(arguments: argparse.Namespace, seed: int) -> Workload:
-    """The workload that is asked for, of a seed where it is drawn. Raises `CannotRunError`."""
-    files = (arguments.nodes, arguments.pods)
-    if arguments.generate is not None:
-        if any(files):
-            raise CannotRunError("--generate and files of nodes and pods exclude each other")
-        nodes, pods = arguments.generate
-        chance = np.random.default_rng(seed)
-        return published_workload(nodes, pods, chance, batch=arguments.batch)
-    if arguments.batch:
-        raise CannotRunError("--batch is for a workload that is made: add `--generate N`")
-    if not all(files):
-        raise CannotRunError("say what to simulate: `--nodes FILE --pods FILE`, or `--generate N`")
-    try:
-        return read_workload(Path(arguments.nodes), Path(arguments.pods))
-    except WorkloadError as error:
-        raise CannotRunError(str(error)) from None
-
-
 def _demand_pods(names: Sequence[str], workload: Workload) -> None:
     """Refuse to explain a pod that there is none of, before anything is simulated. Raises `CannotRunError`."""
     known = {
@@ -248,53 +197,3 @@ def _demand_pods(names: Sequence[str], workload: Workload) -> None:
             raise CannotRunError(
                 f"there is no pod `{name}` to explain among {counted(len(workload.arrivals), 'pod')}{meant}"
             )
-
-
-def simulated(
-    graph: RuleGraph,
-    workload: Workload,
-    settings: SimulationSettings,
-    seed: int,
-    terminal: Terminal,
-    what: str = "simulating",
-) -> dict[str, Any]:
-    """The report of one run with progress on the terminal, `wallSeconds` included; CannotRunError."""
-    began = time.monotonic()
-    try:
-        simulation = Simulation(
-            graph, workload, settings, np.random.default_rng(seed), _progress(terminal, workload, what)
-        )
-        simulation.run()
-    except (WorkloadError, ProfileError, KubeError) as error:
-        raise CannotRunError(str(error)) from None
-    finally:
-        terminal.end_progress()
-    told = {**report(simulation), "wallSeconds": round(time.monotonic() - began, 1)}
-    del simulation
-    collect()
-    return told
-
-
-def _left(spent: float, share: float) -> str:
-    """How long it will take yet, once that can be told."""
-    return f", {length(spent * (1 - share) / share)} left" if spent >= 1 and 0 < share < 1 else ""
-
-
-def _progress(terminal: Terminal, workload: Workload, what: str) -> Callable[[int, int, Journal], None]:
-    began = time.monotonic()
-    told = 0.0
-
-    def tell(passed: int, whole: int, journal: Journal) -> None:
-        nonlocal told
-        now = time.monotonic()
-        if now - told < 1 / _UPDATES_A_SECOND:
-            return
-        told = now
-        share = passed / whole if whole else 1.0
-        done = round(20 * share)
-        terminal.progress(
-            f"{what} {'━' * done}{' ' * (20 - done)} {100 * share:3.0f} %  {journal.arrived:,} of"
-            f" {len(workload.arrivals):,} pods  {length(now - began)}{_left(now - began, share)}"
-        )
-
-    return tell

@@ -50,6 +50,9 @@ def checkout(tmp_path: Path) -> Path:
     clone = tmp_path / "work" / "clone"
     git(tmp_path, "clone", "--quiet", str(origin), str(clone))
     shutil.copy(EXAMPLE / "policies" / "fuller.yaml", clone / "policies")
+    git(clone, "checkout", "--quiet", "-b", "fuller")
+    git(clone, "add", ".")
+    git(clone, "commit", "--quiet", "-m", "fuller")
     return clone
 
 
@@ -77,7 +80,7 @@ def test_the_comment_is_written_and_posted(
         "WHAT_IF_DAY": DAYS[where],
         "TARGET": "main",
         "NUMBER": "7",
-        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": "origin/main",
         "CI_API_V4_URL": "https://gitlab.example.org/api/v4",
         "CI_PROJECT_ID": "3",
         "CI_MERGE_REQUEST_IID": "7",
@@ -97,8 +100,11 @@ def test_the_comment_is_written_and_posted(
     )
     assert done.returncode == 0, done.stderr
     comment = (checkout / "what-if.md").read_text(encoding="utf-8")
-    assert "from <code>../before/policies</code> to <code>policies</code>" in comment
-    sure = comment.partition("<details>")[0] if where == "github" else comment
+    decisions, simulated, effect = comment.partition("**Simulated: ")
+    assert "1 decision changes**" in decisions.partition("\n")[0]
+    assert simulated
+    assert ", from <code>origin/main" in effect
+    sure = effect.partition("<details>")[0] if where == "github" else effect
     assert "| batch-cpu offered (cores) |" in sure
     posted = (tmp_path / "posted").read_text(encoding="utf-8")
     assert "what-if.md" in posted

@@ -12,6 +12,7 @@ from koordpolicy.cli.difference.shown import (
     OnAdmission,
     OnCluster,
     ShownDifference,
+    SimulatedEffect,
 )
 from koordpolicy.cli.difference.text import render_text
 
@@ -28,4 +29,5 @@ __all__ = [
     "OnAdmission",
     "OnCluster",
     "ShownDifference",
+    "SimulatedEffect",
 ]

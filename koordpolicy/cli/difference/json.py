@@ -41,6 +41,8 @@ def render_json(shown: ShownDifference) -> str:
     }
     if shown.cluster is not None:
         data["cluster"] = _cluster(shown.cluster)
+    if shown.effect is not None:
+        data["simulation"] = shown.effect.data
     return json_text(data, indent=2) + "\n"
 
 

@@ -84,6 +84,9 @@ def _lines(shown: ShownDifference) -> Iterator[str]:
     yield from _details(shown)
     if shown.cluster is not None:
         yield from _cluster(shown.cluster)
+    if shown.effect is not None:
+        yield ""
+        yield shown.effect.markdown.rstrip("\n")
 
 
 def _decisions(changes: tuple[DecisionChange, ...]) -> Iterator[str]:

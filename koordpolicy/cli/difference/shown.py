@@ -1,6 +1,8 @@
 """What the formats have in common: the difference, its names, and words used by all of them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from koordpolicy.cli.failed import failure_text
 from koordpolicy.graph.diff import Affected, Difference, Edit, Example, How, Later
@@ -71,6 +73,15 @@ class OnCluster:
 
 
 @dataclass(frozen=True, slots=True)
+class SimulatedEffect:
+    """What both revisions do in simulations, in each format; the data are None where both are the same policies."""
+
+    text: str
+    markdown: str
+    data: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
 class ShownDifference:
     """A difference to be shown; `old` and `new` are the titles of the revisions."""
 
@@ -78,6 +89,7 @@ class ShownDifference:
     new: str
     difference: Difference
     cluster: OnCluster | None = None
+    effect: SimulatedEffect | None = None
     width: int = 80
     colour: bool = False
 

@@ -39,7 +39,8 @@ _MOST_LINES = 6
 
 def render_text(shown: ShownDifference) -> str:
     """The difference, then on whom it falls."""
-    return "\n".join(_Text(shown).lines()) + "\n"
+    told = "\n".join(_Text(shown).lines()) + "\n"
+    return told if shown.effect is None else f"{told}\n{shown.effect.text}"
 
 
 class _Text:

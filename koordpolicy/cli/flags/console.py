@@ -5,7 +5,7 @@ from pathlib import Path
 
 from koordpolicy.cli.command import Usage
 from koordpolicy.cli.flags.cluster import add_cluster_flags
-from koordpolicy.cli.flags.simulate import duration, generated
+from koordpolicy.cli.flags.workload import duration, generated
 
 HTTP = "--http"
 ADDRESS = "127.0.0.1:9330"

@@ -4,6 +4,7 @@ import argparse
 
 from koordpolicy.cli.command import DIFFERENT, GAVE_UP, Usage
 from koordpolicy.cli.flags.moment import add_moment
+from koordpolicy.cli.flags.workload import add_course, add_workload
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +43,14 @@ def _add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help=f"exit with {DIFFERENT} when the revisions differ, with {GAVE_UP} when that could not be told",
     )
+    parser.add_argument(
+        "--simulate",
+        action="store_true",
+        help="simulate both revisions on the same days, and tell what that changes: by --nodes and --pods, by --generate, else the"
+        " nodes and pods of --cluster, else `--generate 20`",
+    )
+    add_workload(parser)
+    add_course(parser, "--simulate")
     add_moment(parser, " and at which examples take place")
 
 

@@ -3,39 +3,11 @@
 import argparse
 
 from koordpolicy.cli.command import Usage
-from koordpolicy.model.time import parse_duration
-
-MOST_GENERATED = 1_000_000
-"""Nodes, and pods, that are made at most."""
-
-MOST_SEEDS = 1_000
-MOST_BATCH_PERCENT = 100
+from koordpolicy.cli.flags.workload import add_course, add_workload
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--nodes",
-        metavar="FILE",
-        help="nodes: openb CSV, what `kubectl get -o json|yaml` prints (claims, volumes, budgets, ... too), or a snapshot",
-    )
-    parser.add_argument(
-        "--pods",
-        metavar="FILE",
-        help="pods, in the same formats; one that is on a node already is placed anew, and the report counts those",
-    )
-    parser.add_argument(
-        "--generate",
-        metavar="N[:M]",
-        type=generated,
-        help="instead of files: N nodes and M pods (10 a node) of a day, drawn by the seed from published statistics",
-    )
-    parser.add_argument(
-        "--batch",
-        metavar="SHARE",
-        type=_share,
-        default=0.0,
-        help="with --generate: batch jobs beside them, which request so much of all CPUs in the mean, as `40%%` (default: 0%%)",
-    )
+    add_workload(parser)
     parser.add_argument(
         "--beside-services",
         action="store_true",
@@ -57,13 +29,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="file or directory of other policies, on the same workload: what --policies change against them; may be repeated",
     )
     parser.add_argument(
-        "--seeds",
-        metavar="N",
-        type=_seeds,
-        default=3,
-        help="seeds that are compared with --against, from --seed on; more make more differences sure (default: 3)",
-    )
-    parser.add_argument(
         "-o",
         "--output",
         choices=["text", "json", "markdown"],
@@ -71,23 +36,9 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="format of the report; markdown, for a comment on a merge request, with --against alone",
     )
     parser.add_argument(
-        "--contention",
-        metavar="FILE",
-        help="parameters of how services suffer from others on their nodes, as in koordpolicy/simulator/contention.yaml, with sources",
-    )
-    parser.add_argument(
         "--report",
         metavar="FILE",
         help="write a page of HTML with charts, too, which needs nothing beside it",
-    )
-    parser.add_argument(
-        "--interval",
-        metavar="D",
-        type=duration,
-        help="time between the reports of agents (default: 2m up to two days)",
-    )
-    parser.add_argument(
-        "--until", metavar="D", type=duration, help="how long to simulate (default: all of it)"
     )
     parser.add_argument(
         "--start",
@@ -95,18 +46,12 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="the moment at which it begins, as `2026-07-01T18:00:00Z` or `2026-07-01`, for policies that read `now`,"
         " and the PolicyExceptions in force then (default: 2020-01-01, and none)",
     )
-    parser.add_argument("--seed", metavar="N", type=int, default=1, help="seed of all chance (default: 1)")
     parser.add_argument(
         "--explain",
         metavar="POD",
         action="append",
         default=[],
         help="explain the placement of this pod, or why it is pending at the end; repeatable",
-    )
-    parser.add_argument(
-        "--agents",
-        action="store_true",
-        help="run the agents of nodes with pods on models of their kernels: evictions, bursts, the OOM killer too; takes five times as long",
     )
     parser.add_argument(
         "--without-colocation",
@@ -118,48 +63,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the descheduler moves no pods, whatever its policies say; without this, where it moves any the report has the balance without it, too",
     )
-
-
-def generated(text: str) -> tuple[int, int | None]:
-    """Numbers of nodes and pods, as a flag says them."""
-    nodes, colon, pods = text.partition(":")
-    try:
-        found = int(nodes), int(pods) if colon else None
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"`{text}` is not a number of nodes, nor two numbers as `100:1000`"
-        ) from None
-    if not all(one is None or 0 < one <= MOST_GENERATED for one in found):
-        raise argparse.ArgumentTypeError(f"`{text}`: numbers lie between 1 and {MOST_GENERATED:,}")
-    return found
-
-
-def _share(text: str) -> float:
-    number, percent, rest = text.partition("%")
-    in_range = number.replace(".", "", 1).isdecimal() and float(number) <= MOST_BATCH_PERCENT
-    if not percent or rest or not in_range:
-        meant = f"; write `{text}%`" if in_range and not percent else ""
-        raise argparse.ArgumentTypeError(
-            f"`{text}` is not a percentage from 0% to {MOST_BATCH_PERCENT}%{meant}"
-        )
-    return float(number) / 100
-
-
-def _seeds(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_SEEDS:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a number from 1 to {MOST_SEEDS}")
-    return int(text)
-
-
-def duration(text: str) -> int:
-    """Nanoseconds, more than none, as a flag says them."""
-    try:
-        length = parse_duration(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    if length <= 0:
-        raise argparse.ArgumentTypeError(f"`{text}` is not more than nothing")
-    return length
+    add_course(parser, "--against")
 
 
 USAGE = Usage(

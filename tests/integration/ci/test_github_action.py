@@ -87,7 +87,7 @@ def test_a_pull_request_is_compared(sample: Sample, different: bool) -> None:
             "policies/night.test.yaml": test.replace("80%", to),
         }
     )
-    code, output, folder = runs(sample, "Compare", PATHS="policies", BASE="main", SNAPSHOT="")
+    code, output, folder = runs(sample, "Compare", PATHS="policies", BASE="main", SNAPSHOT="", SIMULATE="")
     assert (code, output) == (0, "")
     outputs = (folder / "outputs").read_text()
     assert f"different={'true' if different else 'false'}\n" in outputs
@@ -96,8 +96,18 @@ def test_a_pull_request_is_compared(sample: Sample, different: bool) -> None:
     assert f"summary={folder / 'koordpolicy-diff.md'}" in outputs
 
 
+def test_both_revisions_are_simulated_where_that_is_asked_for(sample: Sample) -> None:
+    sample.run("git", "checkout", "--quiet", "-b", "change")
+    night = (sample.root / "policies/night.yaml").read_text()
+    sample.commit(**{"policies/night.yaml": night.replace("80%", "85%")})
+    day = "--generate 1:4 --until 10m --interval 10m --seeds 1"
+    code, output, folder = runs(sample, "Compare", PATHS="policies", BASE="main", SNAPSHOT="", SIMULATE=day)
+    assert code == 0, output
+    assert "**Simulated: " in (folder / "summary").read_text()
+
+
 def test_a_base_that_is_not_there_fails(sample: Sample) -> None:
-    code, output, _ = runs(sample, "Compare", PATHS="policies", BASE="origin/main", SNAPSHOT="")
+    code, output, _ = runs(sample, "Compare", PATHS="policies", BASE="origin/main", SNAPSHOT="", SIMULATE="")
     assert code == 2
     assert "origin/main" in output
 

@@ -62,3 +62,9 @@ def test_a_merge_request_is_compared(sample: Sample) -> None:
     assert code == 0
     assert "| 80% | **85%** |" in output
     assert "| 80% | **85%** |" in (sample.root / "koordpolicy-diff.md").read_text()
+    day = "--generate 1:4 --until 10m --interval 10m --seeds 1"
+    code, output = runs(
+        sample, "koordpolicy diff", CI_MERGE_REQUEST_DIFF_BASE_SHA=base, KOORDPOLICY_SIMULATE=day
+    )
+    assert code == 0, output
+    assert "**Simulated: " in (sample.root / "koordpolicy-diff.md").read_text()

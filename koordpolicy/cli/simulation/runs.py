@@ -1,0 +1,132 @@
+"""Simulations that commands run: of which workload, with progress on the terminal, and two policies on the same ones."""
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from koordpolicy.cli.command import CannotRunError
+from koordpolicy.cli.simulation.words import length
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.graph import RuleGraph
+from koordpolicy.kube.errors import KubeError
+from koordpolicy.runtime.collector import collect
+from koordpolicy.scheduler.profile import ProfileError
+from koordpolicy.simulator.balance import deschedules
+from koordpolicy.simulator.contention import Contention, read_contention
+from koordpolicy.simulator.journal import Journal
+from koordpolicy.simulator.report import report
+from koordpolicy.simulator.simulation import Simulation, SimulationSettings
+from koordpolicy.simulator.traces import read_workload
+from koordpolicy.simulator.traces.published import published_workload
+from koordpolicy.simulator.workload import Workload, WorkloadError
+
+_UPDATES_A_SECOND = 10
+
+
+def workload_of(arguments: argparse.Namespace, seed: int) -> Workload:
+    """The workload that is asked for, of a seed where it is drawn. Raises `CannotRunError`."""
+    files = (arguments.nodes, arguments.pods)
+    if arguments.generate is not None:
+        if any(files):
+            raise CannotRunError("--generate and files of nodes and pods exclude each other")
+        nodes, pods = arguments.generate
+        chance = np.random.default_rng(seed)
+        return published_workload(nodes, pods, chance, batch=arguments.batch)
+    if arguments.batch:
+        raise CannotRunError("--batch is for a workload that is made: add `--generate N`")
+    if not all(files):
+        raise CannotRunError("say what to simulate: `--nodes FILE --pods FILE`, or `--generate N`")
+    try:
+        return read_workload(Path(arguments.nodes), Path(arguments.pods))
+    except WorkloadError as error:
+        raise CannotRunError(str(error)) from None
+
+
+def both(
+    arguments: argparse.Namespace,
+    before: RuleGraph,
+    after: RuleGraph,
+    names: tuple[str, str],
+    settings: SimulationSettings,
+    terminal: Terminal,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The reports of both policies on the same workloads, those at the same place of the same seed.
+
+    Raises CannotRunError, and KeyboardInterrupt where one was interrupted: half a comparison is none.
+    """
+    # Both are measured alike, by the one that says which nodes are too full.
+    settings = replace(settings, balance_by=after if deschedules(after) else before)
+    reports: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
+    for seed in range(arguments.seed, arguments.seed + arguments.seeds):
+        workload = workload_of(arguments, seed)
+        for name, policies, found in zip(names, (before, after), reports, strict=True):
+            told = simulated(policies, workload, settings, seed, terminal, f"seed {seed}, {name}")
+            if told["interruptedAtSeconds"] is not None:
+                raise KeyboardInterrupt
+            found.append(told)
+    return reports
+
+
+def contention_of(file: str | None) -> Contention | None:
+    """The parameters in a file; None where none is named. Raises `CannotRunError`."""
+    if file is None:
+        return None
+    try:
+        return read_contention(Path(file))
+    except WorkloadError as error:
+        raise CannotRunError(str(error)) from None
+
+
+def simulated(
+    graph: RuleGraph,
+    workload: Workload,
+    settings: SimulationSettings,
+    seed: int,
+    terminal: Terminal,
+    what: str = "simulating",
+) -> dict[str, Any]:
+    """The report of one run with progress on the terminal, `wallSeconds` included; CannotRunError."""
+    began = time.monotonic()
+    try:
+        simulation = Simulation(
+            graph, workload, settings, np.random.default_rng(seed), _progress(terminal, workload, what)
+        )
+        simulation.run()
+    except (WorkloadError, ProfileError, KubeError) as error:
+        raise CannotRunError(str(error)) from None
+    finally:
+        terminal.end_progress()
+    told = {**report(simulation), "wallSeconds": round(time.monotonic() - began, 1)}
+    del simulation
+    collect()
+    return told
+
+
+def _left(spent: float, share: float) -> str:
+    """How long it will take yet, once that can be told."""
+    return f", {length(spent * (1 - share) / share)} left" if spent >= 1 and 0 < share < 1 else ""
+
+
+def _progress(terminal: Terminal, workload: Workload, what: str) -> Callable[[int, int, Journal], None]:
+    began = time.monotonic()
+    told = 0.0
+
+    def tell(passed: int, whole: int, journal: Journal) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if now - told < 1 / _UPDATES_A_SECOND:
+            return
+        told = now
+        share = passed / whole if whole else 1.0
+        done = round(20 * share)
+        terminal.progress(
+            f"{what} {'━' * done}{' ' * (20 - done)} {100 * share:3.0f} %  {journal.arrived:,} of"
+            f" {len(workload.arrivals):,} pods  {length(now - began)}{_left(now - began, share)}"
+        )
+
+    return tell
