@@ -24,7 +24,7 @@ from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.model.devices import NodeDevices
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.pod_devices import DeviceShare, Shares
-from koordpolicy.model.protocol import GPU_MODEL, GPU_PARTITION_POLICY
+from koordpolicy.model.protocol import GPU_MODEL, GPU_PARTITION_POLICY, SECONDARY_DEVICES_PLANNED
 from koordpolicy.model.reading import NO_TEXT, NOTHING, Amounts
 
 T = TypeVar("T")
@@ -84,6 +84,8 @@ class DeviceCards:
         self.linked = False
         """Whether some node may deal whole cards out in partitions alone."""
         self._nodes: dict[str, _Node] = {}
+        self.not_planned: dict[str, None] = {}
+        """The nodes whose Device object says that their secondary devices are not well planned."""
         self._claims = ClaimLedger[DeviceClaim](self._undo, self._hold, self._release, less)
         self._only: dict[str, dict[int, Amounts]] = {}
         self._rows: dict[str, int] = {}
@@ -98,7 +100,7 @@ class DeviceCards:
         """The same devices and what is taken of them, without the rows of nodes."""
         found = DeviceCards(self._undo)
         found.version = self.version + 1
-        found._nodes, found.linked = self._nodes, self.linked
+        found._nodes, found.linked, found.not_planned = self._nodes, self.linked, self.not_planned
         found._claims = self._claims.again(found._hold, found._release)
         return found
 
@@ -116,6 +118,10 @@ class DeviceCards:
         """A node has these devices."""
         known = self._node(node)
         known.devices, known.listed = devices, True
+        if devices.labels.get(SECONDARY_DEVICES_PLANNED) == "false":
+            self.not_planned[node] = None
+        else:
+            self.not_planned.pop(node, None)
         known.cards.clear()
         self._listed = None
         self.linked = self.linked or bool(devices.labels.get(GPU_PARTITION_POLICY))
@@ -124,6 +130,7 @@ class DeviceCards:
     def remove(self, node: str) -> None:
         """Nothing is known of a node's devices any more: they count as not healthy, and what pods have stays theirs."""
         known = self._nodes.get(node)
+        self.not_planned.pop(node, None)
         if known is not None:
             gone = tuple(replace(one, healthy=False) for one in known.devices.devices)
             known.devices = replace(known.devices, devices=gone)

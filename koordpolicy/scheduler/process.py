@@ -26,6 +26,7 @@ from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.decision_reporter import EVENTS, Audience, DecisionReporter
 from koordpolicy.scheduler.decision_times import DecisionTimes, SlowRules
+from koordpolicy.scheduler.device_metrics import DeviceMetrics
 from koordpolicy.scheduler.diagnosing import Diagnosing
 from koordpolicy.scheduler.driver import Action, Settled
 from koordpolicy.scheduler.evaluation import Evaluation
@@ -253,6 +254,7 @@ class Running:
         self._reservation_metrics = ReservationMetrics(
             metrics, lambda: self.scheduler.cache.state.reservations
         )
+        self._device_metrics = DeviceMetrics(metrics, lambda: self.scheduler.cache.state.cards)
         self._reservations = ReservationUpkeep(
             lambda: self.scheduler.cache,
             component.cluster,
@@ -301,8 +303,9 @@ class Running:
             try:
                 await self._job_metrics.look()
                 await self._reservation_metrics.look()
+                self._device_metrics.look()
             except Exception:
-                LOG.exception("gangs and quotas are not counted: internal error, please report")
+                LOG.exception("gangs, quotas and devices are not counted: internal error, please report")
                 metrics.add("koordpolicy_internal_errors_total", place="metrics")
             await asyncio.sleep(_COUNT)
 

@@ -49,4 +49,10 @@ KOORD_SCHEDULER: Final = (
         "What a Reservation keeps (`allocatable`), what its owners have of that (`allocated`), and that by what it keeps (`utilization`).",
         ("type", "name", "resource", "unit"),
     ),
+    Metric(
+        "scheduler_secondary_device_not_well_planned",
+        MetricKind.GAUGE,
+        "1 for each node whose Device object is labelled as having secondary devices that are not well planned.",
+        ("node",),
+    ),
 )
