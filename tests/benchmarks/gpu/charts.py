@@ -19,6 +19,9 @@ _COLOURS: Final = {
 }
 
 
+_HEADROOM: Final = 1.15
+
+
 def draw_unallocated(found: Mapping[str, Mapping[str, float]], target: Path) -> None:
     """Write `target`.png and `target`.svg: percent of the GPUs by policy and workload, what is published as a ring."""
     figure = Figure(figsize=(10, 5), layout="constrained")
@@ -36,7 +39,8 @@ def draw_unallocated(found: Mapping[str, Mapping[str, float]], target: Path) -> 
     axes.set_xticks(range(len(named)), named)
     axes.set(ylabel="GPUs not allocated at 100 % arrival, %")
     axes.set_title("What is left of GPUs when as many have been asked for as there are", loc="left")
-    axes.legend(frameon=False, ncols=4)
+    axes.legend(frameon=False, ncols=4, loc="upper left")
+    axes.set_ylim(top=_HEADROOM * axes.get_ylim()[1])  # what the legend covers
     _save(figure, target)
 
 
