@@ -63,7 +63,17 @@ def _compiled(graph: RuleGraph | None) -> RuleGraph:
     return graph
 
 
-_OF_SIMULATIONS: Final = ("nodes", "pods", "generate", "batch", "interval", "until", "contention", "agents")
+_OF_SIMULATIONS: Final = (
+    "nodes",
+    "pods",
+    "generate",
+    "batch",
+    "interval",
+    "until",
+    "contention",
+    "faults",
+    "agents",
+)
 
 
 def _demand_simulate(arguments: argparse.Namespace) -> None:

@@ -13,7 +13,7 @@ from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.counted import counted
 from koordpolicy.cli.simulation import beside, whatif
 from koordpolicy.cli.simulation.html import page
-from koordpolicy.cli.simulation.runs import both, contention_of, simulated, workload_of
+from koordpolicy.cli.simulation.runs import both, contention_of, faults_of, simulated, workload_of
 from koordpolicy.cli.simulation.text import render
 from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.start import INTERRUPTED
@@ -48,6 +48,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         agents=arguments.agents,
         descheduling=not arguments.without_descheduling,
         contention=contention_of(arguments.contention),
+        faults=faults_of(arguments),
     )
     if arguments.against and arguments.beside_services:
         raise CannotRunError("--against and --beside-services exclude each other: each is a comparison")

@@ -20,7 +20,7 @@ from koordpolicy.kube.errors import AlreadyExists, KubeError, Rejected
 from koordpolicy.kube.memory import MemoryCluster
 from koordpolicy.kube.memory.store import Store, finish
 from koordpolicy.kube.mirror import Mirror, ObjectChange
-from koordpolicy.kube.port import Object, StrategicPatch
+from koordpolicy.kube.port import MergePatch, Object, StrategicPatch
 from koordpolicy.kube.snapshot import KEPT, Snapshot
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.manager.controllers.controller import OvercommitController, PlannedWrite, Reconciliation
@@ -49,6 +49,8 @@ from koordpolicy.simulator.workload import Json, Workload
 _BACKLOG = 1_000_000
 _HISTORY = 1000
 _IMAGE = "simulated"
+_READING = frozenset({"get", "list", "watch"})
+_UNREACHABLE = "node.kubernetes.io/unreachable"
 _DEFAULT_SCHEDULER = "default-scheduler"
 _FROM_LIVE = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "ownerReferences")
 """Metadata of objects that were read from a live cluster, and mean nothing in another."""
@@ -100,7 +102,9 @@ class SimulatedCluster:
         self.events = CollectedEvents(lambda: agenda.now)
         reports = SimulatedReports(graph, self.events, lambda: agenda.now)
         self.schedulers = Schedulers(graph, lambda: agenda.now, chance, role, reports, self.failures)
-        self._client = MemoryCluster(self._store)
+        self.refusal: Callable[[], KubeError | None] = lambda: None
+        """Asked at each write of a component about a pod or a node: what the API server says instead of taking it."""
+        self._client = MemoryCluster(self._store, before_request=self._requested)
         self.overcommit = OvercommitController(
             lambda node, labels: graph, self.objects, lambda: agenda.now, self._offered
         )
@@ -201,6 +205,12 @@ class SimulatedCluster:
         self.deliver()
         return read_pod(stored)
 
+    async def _requested(self, verb: str, resource: resources.Resource) -> None:
+        if verb not in _READING and resource in (resources.PODS, resources.NODES):
+            refused = self.refusal()
+            if refused is not None:
+                raise refused
+
     def carry_out(self, planned: WritePlan) -> WriteOutcome:
         """Write what the scheduler wants written; what came of it."""
         outcome = finish(apply(self._client, planned, sleep=self._wait))
@@ -247,25 +257,49 @@ class SimulatedCluster:
         self._listener.set_reports(reports)
 
     def settle(self, name: str) -> Reconciliation | None:
-        """Let the manager decide what a node offers, and write what differs; None where there is no such node."""
+        """Let the manager decide what a node offers, and write what differs; None where there is no such node, or it may not write now."""
         decided = self.overcommit.decide(name)
         if decided is None:
             return None
         if decided.writes:
+            if self.refusal() is not None:
+                return None
             for write in (*self._unwritten.pop(name, ()), *decided.writes):
                 self._store.patch(write.resource, write.name, write.patch, subresource=write.subresource)
             self.deliver()
         self.overcommit.done(decided)
         return decided
 
-    def publish(self, node: Node, writes: Sequence[PlannedWrite]) -> None:
-        """What a node offers is written: who listens gets the node as it then is, the store before it gets anything else of it.
+    def publish(self, node: Node, writes: Sequence[PlannedWrite]) -> bool:
+        """What a node offers is written, if it may be: who listens gets the node as it then is, the store before it gets anything else of it.
 
         Amounts change on all nodes every few minutes, and nobody reads them from the store.
         """
+        if self.refusal() is not None:
+            return False
         self._listener.set_node(node)
         self.objects.forget_changed(node.name)
         self._unwritten[node.name] = merged([*self._unwritten.get(node.name, ()), *writes])
+        return True
+
+    def say_reachable(self, name: str, *, reachable: bool) -> None:
+        """The node lifecycle controller says whether it hears of a node: by its condition, and by taints where it does not."""
+        node = self._store.find(resources.NODES, name)
+        if node is None:
+            return
+        kept = [one for one in node.get("spec", {}).get("taints") or () if one.get("key") != _UNREACHABLE]
+        taints = [{"key": _UNREACHABLE, "effect": effect} for effect in ("NoSchedule", "NoExecute")]
+        said = kept if reachable else [*kept, *taints]
+        self._store.patch(resources.NODES, name, MergePatch({"spec": {"taints": said}}))
+        others = [
+            one
+            for one in node.get("status", {}).get("conditions") or ()
+            if one.get("type") != CONDITION_READY
+        ]
+        ready = {"type": CONDITION_READY, "status": "True" if reachable else "Unknown"}
+        status = MergePatch({"status": {"conditions": [*others, ready]}})
+        self._store.patch(resources.NODES, name, status, subresource="status")
+        self.deliver()
 
     def picture(self, reports: Mapping[str, Object]) -> Snapshot:
         """All objects as they are now, as `koordpolicy snapshot` would save them; `reports` are the statuses of nodes' metrics."""

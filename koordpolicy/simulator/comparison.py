@@ -89,6 +89,9 @@ MEASURES: Final = (
         lambda one: one["balance"]["overloadedNodes"] or 0.0,
         False,
     ),
+    Measure(
+        "pods lost with their nodes", Unit.PODS, lambda one: (one["faults"] or {}).get("lostPods", 0), False
+    ),
     Measure("pods descheduled", Unit.PODS, lambda one: (one["descheduling"] or {}).get("evicted", 0)),
 )
 

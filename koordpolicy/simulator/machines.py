@@ -28,6 +28,8 @@ class Stopping(StrEnum):
     """A pod of a higher priority takes its place."""
     EVICTED = "evicted"
     """The agent of its node let it go."""
+    LOST = "lost"
+    """Its node is lost."""
     MOVED = "moved"
     """The descheduler let it go."""
 

@@ -27,6 +27,10 @@ class NotedObjects(ClusterObjects):
         changed, self._changed = self._changed, set()
         return frozenset(changed)
 
+    def note_changed(self, node: str) -> None:
+        """Something of a node is another that no object says."""
+        self._changed.add(node)
+
     def forget_changed(self, node: str) -> None:
         """Whoever changed a node knows it."""
         self._changed.discard(node)

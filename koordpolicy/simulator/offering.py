@@ -64,7 +64,7 @@ class Offering:
         controller: OvercommitController,
         objects: ClusterObjects,
         failures: SimulatedFailures,
-        publish: Callable[[Node, Sequence[PlannedWrite]], None],
+        publish: Callable[[Node, Sequence[PlannedWrite]], bool],
     ) -> None:
         self._graph = graph
         self._columns = columns
@@ -183,14 +183,17 @@ class Offering:
             worth = worth | np.where((stands < 0) | (amounts < 0), stands != amounts, moved)
             changed |= stands != amounts
         for place in np.flatnonzero(plain & worth).tolist():
-            if changed[place]:
-                self._write(place, {name: int(one[place]) for name, one in wanted.items()}, now)
+            if changed[place] and not self._write(
+                place, {name: int(one[place]) for name, one in wanted.items()}, now
+            ):
+                worth[place] = False  # it is so at the next reports
+                continue
             self._controller.note_settled(self._fleet.names[place])
         self._written[plain & worth] = now
         return np.flatnonzero(concerned & failed).tolist()
 
-    def _write(self, place: int, wanted: Mapping[str, int], now: int) -> None:
-        """Write the amounts of a node as the manager plans it."""
+    def _write(self, place: int, wanted: Mapping[str, int], now: int) -> bool:
+        """Write the amounts of a node as the manager plans it; whether that was taken."""
         name = self._fleet.names[place]
         node = self._objects.nodes[name]
         calculations = []
@@ -211,8 +214,10 @@ class Offering:
             policies=self._policies[place],
         )
         changed = _with_plan(node, plan)
-        self._publish(changed, Reconciliation(name, calculations, plan).writes)
+        if not self._publish(changed, Reconciliation(name, calculations, plan).writes):
+            return False
         self._stands(place, changed)
+        return True
 
 
 def _is_shared(node: Node) -> bool:

@@ -17,6 +17,7 @@ from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.events import CollectedEvents
 from koordpolicy.simulator.explanation import suppression
 from koordpolicy.simulator.failures import rule_place
+from koordpolicy.simulator.fault_report import faults
 from koordpolicy.simulator.fragmentation import fragmentation
 from koordpolicy.simulator.journal import Explained, Sample, Untried
 from koordpolicy.simulator.simulation import Simulation
@@ -97,6 +98,7 @@ def report(simulation: Simulation) -> dict[str, Any]:
         "balance": balance(simulation.journal.samples),
         "descheduling": descheduling(simulation.descheduler),
         "agents": _agents(simulation),
+        "faults": faults(simulation.faults),
         "series": _series(simulation, cpu, memory),
         "explained": [_explained(simulation, one) for one in journal.explained.values()],
         "untried": [_untried(simulation, name, one) for name, one in journal.untried.items()],

@@ -43,6 +43,8 @@ from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import SECOND, Agenda
 from koordpolicy.simulator.cluster import Refusal, SimulatedCluster
 from koordpolicy.simulator.contention import Contention, read_contention
+from koordpolicy.simulator.fault_plan import FaultPlan
+from koordpolicy.simulator.faults import Faults, FaultSite
 from koordpolicy.simulator.fleet import Fleet
 from koordpolicy.simulator.journal import Explained, Journal, Untried
 from koordpolicy.simulator.machines import Machine, PodKey, RunningPod, Stopping, machine_of
@@ -81,7 +83,8 @@ class SimulationSettings:
     `start` is the moment at which it begins, in nanoseconds since 1970. `explain` names pods, `name` or `namespace/name`, whose placement is to be explained. `role` is the scheduler's,
     with the plugins that policy may name. With `agents` the agents of nodes run with all their strategies that the model of
     a kernel knows (see `agents.py`). Without `descheduling` nobody moves pods; `balance_by` are the policies that say which nodes are
-    too full, where others than those that are simulated do, for a comparison. `contention` are the parameters of what services suffer from others; None for those that ship.
+    too full, where others than those that are simulated do, for a comparison. `contention` are the parameters of what services suffer from others; None for those that ship. `faults`
+    are what goes wrong, None for nothing.
     """
 
     interval: int | None = None
@@ -95,6 +98,7 @@ class SimulationSettings:
     descheduling: bool = True
     balance_by: RuleGraph | None = None
     contention: Contention | None = None
+    faults: FaultPlan | None = None
 
 
 def interval_for(span: int) -> int:
@@ -147,6 +151,8 @@ class Simulation:
         self._answering = Answering(settings.contention or read_contention())
         balancing = Balancing(balance_by if moves else None, self.cluster.objects, self.fleet, self.start)
         self._sampler = Sampler(graph, self.cluster, self.fleet, balancing)
+        self.faults = self._faults(settings.faults) if settings.faults is not None else None
+        """What goes wrong, where something is to."""
         self._progress = progress
         self._cpu_names = (CPU, *_band_names(graph, CPU))
         self._memory_names = (MEMORY, *_band_names(graph, MEMORY))
@@ -163,6 +169,21 @@ class Simulation:
         self.descheduler = self._descheduler() if deschedules(graph) else None
         """The descheduler, where policies have a strategy switched on."""
 
+    def _faults(self, plan: FaultPlan) -> Faults:
+        site = FaultSite(
+            self.cluster,
+            self.machines,
+            self.fleet,
+            self.agenda,
+            lambda key: self._arrivals[key].pod,
+            self._stop,
+            self._plan_end,
+            self._wake,
+        )
+        found = Faults(plan, site)
+        self.cluster.refusal = found.refusal
+        return found
+
     def _descheduler(self) -> "SimulatedDescheduler | None":
         if not (self.settings.descheduling and self.settings.colocation):
             return None
@@ -175,6 +196,8 @@ class Simulation:
     def _reported(self) -> Iterator[NodeMetric]:
         """What every agent reported last."""
         for name, machine in self.machines.items():
+            if self.faults is not None and self.faults.is_silent(name):
+                continue
             own = self.agents is not None and name in self.agents
             if not own:
                 yield self.fleet.report(machine)
@@ -207,6 +230,8 @@ class Simulation:
         """Simulate to the end, or to an interrupt; what was noted."""
         end = self.start + self.span
         self._tick()
+        if self.faults is not None:
+            self.faults.begin(end)
         self.agenda.every(self.interval, end, self._tick)
         for arrival in self.workload.arrivals:
             if arrival.time <= self.span:
@@ -215,6 +240,8 @@ class Simulation:
             self.agenda.run(end)
         except KeyboardInterrupt:
             self.interrupted = self.agenda.now - self.start
+        if self.faults is not None:
+            self.faults.ended()
         for key, decision in self.waiting.items():
             if decision is not None and self._is_to_be_explained(self._pods[key]):
                 self._note(decision, self._pods[key], {})
@@ -284,6 +311,8 @@ class Simulation:
             elif outcome.error is None and isinstance(planned, Preempt):
                 for victim in planned.victims:
                     self.journal.preempted += self._ask_to_stop(victim.pod, Stopping.PREEMPTED)
+            if self.faults is not None and outcome.error is not None and not isinstance(planned, Preempt):
+                self.faults.failed(decision.pod, outcome.error)
             following = driver.done(following, outcome)
 
     def _place(self, decision: PodDecision) -> None:
@@ -319,6 +348,8 @@ class Simulation:
         if self.agents is not None:
             self.agents.start(machine, pod, running.memory, arrival.growth, now)
         self._plan_end(running)
+        if self.faults is not None:
+            self.faults.placed(running)
 
     def _wave(self, qos: str) -> Wave:
         return self.settings.shape.best_effort if qos == "BE" else self.settings.shape.service
@@ -422,12 +453,20 @@ class Simulation:
         now = self.agenda.now
         self._progress(now - self.start, self.span, self.journal)
         wishes = self._population.wishes(now / SECOND)
-        self.fleet.share(wishes)
+        faults = self.faults
+        served = wishes if faults is None else faults.served(wishes)
+        self.fleet.share(served)
         looked_at = self._look_at_agents(wishes, now) if self.agents is not None else frozenset()
         self.fleet.measure(now)
         others = [one for one in self.machines.values() if one.name not in looked_at]
-        self._rounds.look(wishes, others, now)
+        if faults is not None:
+            others = [one for one in others if not faults.is_silent(one.name)]
+            if self.settings.colocation:
+                faults.settle()
+        self._rounds.look(served, others, now)
         for pod, rate in self.fleet.turned():
+            if faults is not None and faults.is_lost(pod.machine.name):
+                continue
             if pod.machine.name not in looked_at and pod.advance(now, rate):
                 self._plan_end(pod)
         answers = self._answering.answers(self.fleet, wishes)
@@ -493,6 +532,8 @@ class Simulation:
         self._reported_at = now
         for scheduler in self.cluster.schedulers.all:
             scheduler.cache.renew_metrics(now)
+            for metric in () if self.faults is None else self.faults.last.values():
+                scheduler.set_metric(metric)
 
 
 def _band_names(graph: RuleGraph, resource: str) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """`examples/12-what-if`: its scripts, run as CI runs them, write the comment and hand it to who posts it."""
 
+import json
 import os
 import shlex
 import shutil
@@ -109,6 +110,26 @@ def test_the_comment_is_written_and_posted(
     posted = (tmp_path / "posted").read_text(encoding="utf-8")
     assert "what-if.md" in posted
     assert "/merge_requests/7/notes" in posted if where == "gitlab" else "--body-file" in posted
+
+
+def test_faults_strike_both_revisions() -> None:
+    before, after = (EXAMPLES / name / "policies" for name in ("01-colocated-day", "12-what-if"))
+    command = [sys.executable, "-m", "koordpolicy.cli", "simulate", "--generate", "4:16", "--interval", "10m"]
+    given = ["--faults", str(EXAMPLE / "faults.yaml"), "--seeds", "1", "--until", "16h", "-o", "json"]
+    done = subprocess.run(
+        [*command, "-p", str(after), "--against", str(before), *given],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    [lost] = [
+        one for one in json.loads(done.stdout)["measures"] if one["name"] == "pods lost with their nodes"
+    ]
+    assert lost["before"] > 0
+    assert lost["after"] > 0
 
 
 def test_only_who_posts_has_the_token_of_github() -> None:

@@ -46,6 +46,12 @@ def add_course(parser: argparse.ArgumentParser, comparing: str) -> None:
         help="parameters of how services suffer from others on their nodes, as in koordpolicy/simulator/contention.yaml, with sources",
     )
     parser.add_argument(
+        "--faults",
+        metavar="FILE",
+        help="what goes wrong, as YAML or JSON: a list `faults` of `nodeLoss: {at: 2h, for: 30m, nodes: {count: 2}}` (or `names`, `matchLabels`),"
+        " `metricGap` with the same, and `apiErrors: {at: 8h, for: 10m, share: 30%%, code: 500}` (or 409, 429)",
+    )
+    parser.add_argument(
         "--interval",
         metavar="D",
         type=duration,

@@ -27,8 +27,14 @@ class Line:
     filled: bool = False
 
 
-def chart(title: str, unit: str, times: Sequence[str], lines: Sequence[Line]) -> str:
-    """A figure; `times` are the names of the moments, as many as each line has values. Empty where nothing is above 0.
+def chart(
+    title: str,
+    unit: str,
+    times: Sequence[str],
+    lines: Sequence[Line],
+    marks: Sequence[tuple[float, str]] = (),
+) -> str:
+    """A figure; `times` are the names of the moments, as many as each line has values. `marks` are told at shares of the whole time. Empty where nothing is above 0.
 
     Numbers below 0 are drawn at it, those that are not finite are left out; the tips tell them all.
     """
@@ -36,7 +42,15 @@ def chart(title: str, unit: str, times: Sequence[str], lines: Sequence[Line]) ->
     if not times or most <= 0:
         return ""
     top = _top(most)
-    parts = "".join((*_grid(top, unit), *_clock(times), *_drawn(lines, top), *_pointed(times, lines, unit)))
+    parts = "".join(
+        (
+            *_grid(top, unit),
+            *_clock(times),
+            *_drawn(lines, top),
+            *_pointed(times, lines, unit),
+            *_marked(marks),
+        )
+    )
     legend = "".join(f'<span class="key {line.style}">{escape(line.name)}</span>' for line in lines)
     return (
         f"<figure><figcaption>{escape(title)}</figcaption>"
@@ -134,6 +148,13 @@ def _drawn(lines: Sequence[Line], top: float) -> Iterator[str]:
             area = f"M{drawn[0][0]:.1f} {floor:.1f}L{'L'.join(points)}L{drawn[-1][0]:.1f} {floor:.1f}Z"
             yield f'<path class="area {line.style}" d="{area}"/>'
         yield f'<path class="line {line.style}" d="M{"L".join(points)}"/>'
+
+
+def _marked(marks: Sequence[tuple[float, str]]) -> Iterator[str]:
+    for share, said in marks:
+        x = _LEFT + (WIDTH - _LEFT - _RIGHT) * min(max(share, 0.0), 1.0)
+        line = f"M{x:.1f} {_TOP}V{HEIGHT - _BOTTOM}"
+        yield f'<path class="mark red" d="{line}"><title>{escape(said)}</title></path>'
 
 
 def _pointed(times: Sequence[str], lines: Sequence[Line], unit: str) -> Iterator[str]:

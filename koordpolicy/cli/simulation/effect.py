@@ -6,7 +6,7 @@ from typing import Final
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.difference.shown import SimulatedEffect
 from koordpolicy.cli.simulation import whatif
-from koordpolicy.cli.simulation.runs import both, contention_of
+from koordpolicy.cli.simulation.runs import both, contention_of, faults_of
 from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import RuleGraph
@@ -46,6 +46,7 @@ def simulated_effect(
         start=EPOCH if moment is None else moment.ns,
         agents=arguments.agents,
         contention=contention_of(arguments.contention),
+        faults=faults_of(arguments),
     )
     reports = both(_with_workload(arguments), before, after, names, settings, terminal)
     return SimulatedEffect(

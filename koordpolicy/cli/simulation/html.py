@@ -1,11 +1,12 @@
 """The report of a simulation as one page of HTML: no scripts, nothing from elsewhere, readable in the dark and on paper."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any, Final
 
 from koordpolicy.cli.counted import counted, number
-from koordpolicy.cli.simulation import balance
+from koordpolicy.cli.simulation import balance, fault_lines
 from koordpolicy.cli.simulation.charts import Line, chart
 from koordpolicy.cli.simulation.words import clock, length, milliseconds, percent, size
 from koordpolicy.diagnostics.escaping import safe
@@ -28,6 +29,7 @@ figure{margin:0;background:var(--card);border:1px solid var(--edge);border-radiu
 figcaption{font-weight:600;margin-bottom:4px}svg{width:100%;height:auto;display:block}
 svg text{font:12px system-ui,sans-serif;fill:var(--soft)}.grid{stroke:var(--edge);fill:none}
 .line{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round}.area{fill:currentColor;opacity:.15}
+.mark{fill:none;stroke:currentColor;stroke-width:2;stroke-dasharray:3 4}
 .tip{fill:transparent}.tip:hover{fill:var(--ink);opacity:.08}
 .blue{color:var(--blue)}.green{color:var(--green)}.amber{color:var(--amber)}.red{color:var(--red)}.grey{color:var(--grey)}
 .legend{display:flex;flex-wrap:wrap;gap:4px 16px;font-size:13px;margin-top:6px}
@@ -96,13 +98,14 @@ def _tiles(report: Report) -> str:
 
 def _charts(report: Report) -> str:
     series: Sequence[Mapping[str, Any]] = report["series"]
+    drawn = partial(chart, marks=fault_lines.marks(report))
     times = [clock(one["fromSeconds"]) for one in series]
 
     def of(key: str, scale: float = 1.0) -> list[float]:
         return [scale * one[key] for one in series]
 
     figures = [
-        chart(
+        drawn(
             "CPU, of all that nodes have",
             "%",
             times,
@@ -112,14 +115,14 @@ def _charts(report: Report) -> str:
                 Line("requested", "grey", of("cpuRequested", 100)),
             ],
         ),
-        chart(
+        drawn(
             "Memory, of all that nodes have",
             "%",
             times,
             [Line("in use", "blue", of("memoryUsed", 100), filled=True)],
         ),
         *(
-            chart(
+            drawn(
                 f"{name}, cores",
                 "",
                 times,
@@ -133,13 +136,13 @@ def _charts(report: Report) -> str:
             for name in report["overcommit"]
             if "cpu" in name
         ),
-        chart(
+        drawn(
             "Best-effort CPU withheld, of all that nodes have",
             "%",
             times,
             [Line("withheld", "red", of("cpuWithheld", 100), filled=True)],
         ),
-        chart(
+        drawn(
             "Pods",
             "",
             times,
@@ -149,19 +152,19 @@ def _charts(report: Report) -> str:
                 Line("finished since the point before", "green", of("finished")),
             ],
         ),
-        chart(
+        drawn(
             "Response times of services at their objective's percentile, mean, by the model of contention",
             "ms",
             times,
             [Line("response time", "blue", of("tailSeconds", 1000), filled=True)],
         ),
-        chart(
+        drawn(
             "Services",
             "",
             times,
             [Line("slower than they may be", "red", of("violatingServices"), filled=True)],
         ),
-        chart(
+        drawn(
             "Nodes",
             "",
             times,
@@ -226,6 +229,7 @@ def _tables(report: Report) -> Iterator[str]:
     yield _table(
         "Evictions", ("Reason", "Pods"), [(reason, number(count)) for reason, count in evictions.items()]
     )
+    yield _table("Faults", *fault_lines.table(report))
     yield _table("Balance of nodes", *balance.table(report))
     yield _table(
         "Evaluations that failed",

@@ -18,6 +18,7 @@ from koordpolicy.runtime.collector import collect
 from koordpolicy.scheduler.profile import ProfileError
 from koordpolicy.simulator.balance import deschedules
 from koordpolicy.simulator.contention import Contention, read_contention
+from koordpolicy.simulator.fault_plan import FaultPlan, read_faults
 from koordpolicy.simulator.journal import Journal
 from koordpolicy.simulator.report import report
 from koordpolicy.simulator.simulation import Simulation, SimulationSettings
@@ -72,6 +73,18 @@ def both(
     return reports
 
 
+def faults_of(arguments: argparse.Namespace) -> FaultPlan | None:
+    """What is to go wrong; None where nothing is. Raises `CannotRunError`."""
+    if arguments.faults is None:
+        return None
+    if arguments.agents:
+        raise CannotRunError("--faults and --agents exclude each other: the model of a kernel does not stop")
+    try:
+        return read_faults(Path(arguments.faults))
+    except WorkloadError as error:
+        raise CannotRunError(str(error)) from None
+
+
 def contention_of(file: str | None) -> Contention | None:
     """The parameters in a file; None where none is named. Raises `CannotRunError`."""
     if file is None:
@@ -92,6 +105,8 @@ def simulated(
 ) -> dict[str, Any]:
     """The report of one run with progress on the terminal, `wallSeconds` included; CannotRunError."""
     began = time.monotonic()
+    if settings.faults is not None:
+        settings = replace(settings, faults=replace(settings.faults, seed=seed))
     try:
         simulation = Simulation(
             graph, workload, settings, np.random.default_rng(seed), _progress(terminal, workload, what)

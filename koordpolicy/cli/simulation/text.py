@@ -5,7 +5,7 @@ from typing import Any
 
 from koordpolicy.cli.counted import counted, number
 from koordpolicy.cli.failed import failure_text
-from koordpolicy.cli.simulation import balance
+from koordpolicy.cli.simulation import balance, fault_lines
 from koordpolicy.cli.simulation.explained import explained, untried
 from koordpolicy.cli.simulation.words import (
     CYAN,
@@ -30,6 +30,7 @@ def render(report: Report, page: Page) -> str:
     sections = (
         _head,
         _failed,
+        fault_lines.section,
         _pods,
         _reasons,
         _admission,

@@ -1,0 +1,59 @@
+"""What went wrong in a simulation and what that cost, for people."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from koordpolicy.cli.counted import counted, number
+from koordpolicy.cli.simulation.words import Page, clock, length
+
+Report = Mapping[str, Any]
+
+
+def section(report: Report, page: Page) -> Iterator[str]:
+    """The section of a terminal."""
+    found = report["faults"]
+    if found is None:
+        return
+    yield page.heading("Faults", counted(len(found["planned"]), "fault"))
+    for one in found["planned"]:
+        yield from page.wrapped(fault_text(one), 10, f"  {clock(one['atSeconds']):>6}")
+    yield from page.wrapped(cost_text(found), 2)
+
+
+def fault_text(one: Mapping[str, Any]) -> str:
+    """One fault without its time."""
+    lasts = "to the end" if one["forSeconds"] is None else f"for {length(one['forSeconds'])}"
+    if one["kind"] == "apiErrors":
+        return f"the API server answers {one['code']} to {100 * one['share']:.3g} % of writes, {lasts}"
+    what = "lost" if one["kind"] == "nodeLoss" else "without reports"
+    names = ", ".join(one["names"][:3]) + (", ..." if one["nodes"] > 3 else "")  # enough to know them
+    return f"{counted(one['nodes'], 'node')} {what}, {lasts}: {names}"
+
+
+def cost_text(found: Mapping[str, Any]) -> str:
+    """What all of them cost."""
+    refused = "; ".join(f"{code}: {number(count)}" for code, count in found["refusedWrites"].items())
+    return (
+        f"cost: {counted(found['lostPods'], 'pod')} lost, {number(found['placedAnew'])} of them placed anew,"
+        f" {length(found['nodeSecondsWithoutReports'])} of node time without reports,"
+        f" {counted(found['bindingsDelayed'], 'pod')} bound later"
+        + (f"; writes refused, {refused}" if refused else "")
+    )
+
+
+def marks(report: Report) -> list[tuple[float, str]]:
+    """Where charts over time mark a fault, as shares of the time that they show, and what it is."""
+    shown = max((one["fromSeconds"] for one in report["series"]), default=0)
+    planned = (report["faults"] or {}).get("planned", ())
+    return [
+        (one["atSeconds"] / shown, f"{clock(one['atSeconds'])} {fault_text(one)}") for one in planned if shown
+    ]
+
+
+def table(report: Report) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows; none where nothing was to go wrong."""
+    found = report["faults"]
+    if found is None:
+        return ["at", "fault"], []
+    rows = [[clock(one["atSeconds"]), fault_text(one)] for one in found["planned"]]
+    return ["at", "fault"], [*rows, ["", cost_text(found)]]
