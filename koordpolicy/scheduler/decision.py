@@ -59,11 +59,20 @@ class CycleFailure:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node that was feasible, with its total and the part of each score in it, weights applied."""
+    """A node that was feasible, with its total, and the part of each of these scores in it, weights applied.
+
+    Names and parts are apart, since the names are the same for all nodes and pods, and decisions are kept.
+    """
 
     node: str
     total: float
-    parts: tuple[tuple[str, float], ...]
+    scores: tuple[str, ...]
+    numbers: tuple[float, ...]
+
+    @property
+    def parts(self) -> tuple[tuple[str, float], ...]:
+        """Score by score."""
+        return tuple(zip(self.scores, self.numbers, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ policy says. Where no node is left, each counts for the first filter that refuse
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -240,14 +241,22 @@ def _table(
     ranked = sorted(
         (int(at) for at in order if at != chosen), key=lambda at: (-totals[at], table.name(int(rows[at])))
     )
+    names = _one_of_equal(tuple(name for name, _ in parts))
     return tuple(
         Candidate(
             table.name(int(rows[at])),
             _plain(totals[at]),
-            tuple((name, _plain(part[at])) for name, part in parts),
+            names,
+            tuple(_plain(part[at]) for _, part in parts),
         )
         for at in [chosen, *ranked][:size]
     )
+
+
+@lru_cache(maxsize=256)
+def _one_of_equal(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The same tuple for equal ones: each that is kept is one more for the collector of garbage."""
+    return names
 
 
 def _plain(number: Any) -> float:

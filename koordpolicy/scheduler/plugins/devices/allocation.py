@@ -169,7 +169,9 @@ class _Choice:
     ) -> None:
         self._sort, self._wishes, self._pod = sort, wishes, pod
         self._of, self._node = cards, node
-        self._gradients: dict[int, int] = {}
+        # The key refers to these and not to all of this: each pod would leave a circle for the collector of garbage else.
+        measured: dict[int, int] = {}
+        self._gradients = measured
         self._hint = wishes.hints.get(sort.type, _NO_HINT)
         self._devices = cards.devices(node)
         described: dict[int, Device] = {}
@@ -189,7 +191,7 @@ class _Choice:
         self._by_minor = {card.minor: card for card in self._cards}
         self._described = described
         self._key: Key = lambda card: sort.key(
-            card, described[card.minor], pod.facts, self._gradients.get(card.minor, UNCHANGED)
+            card, described[card.minor], pod.facts, measured.get(card.minor, UNCHANGED)
         )
 
     def need(self, asked: DeviceNeed) -> DeviceNeed:
@@ -233,7 +235,9 @@ class _Choice:
         """Find out what each device would mean for usual pods, where policy names some."""
         if self._sort.usual is not None:
             asked = request_of(self._pod).get(CPU, 0)
-            self._gradients = gradients(self._sort, self._of, self._cards, self._node, need, spare_cpu, asked)
+            found = gradients(self._sort, self._of, self._cards, self._node, need, spare_cpu, asked)
+            self._gradients.clear()
+            self._gradients.update(found)
 
     def minors(self, need: DeviceNeed) -> Sequence[int]:
         """Those that a pod gets; none where there are not enough. Raises Unpicked."""
