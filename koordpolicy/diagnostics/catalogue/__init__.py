@@ -18,6 +18,7 @@ from koordpolicy.diagnostics.catalogue.meaning import MEANING
 from koordpolicy.diagnostics.catalogue.policy_tests import POLICY_TESTS
 from koordpolicy.diagnostics.catalogue.reading import READING
 from koordpolicy.diagnostics.catalogue.schema import SCHEMA
+from koordpolicy.diagnostics.catalogue.tuning import TUNING
 from koordpolicy.diagnostics.nearest import nearest
 
 __all__ = ["CATALOGUE", "GROUPS", "Code", "UnknownCodeError", "page"]
@@ -28,7 +29,7 @@ GROUPS: Mapping[str, tuple[Code, ...]] = MappingProxyType(
         "Shape of documents": SCHEMA,
         "Expressions": EXPRESSIONS,
         "The rule graph": GRAPH,
-        "Meaning": MEANING,
+        "Meaning": (*MEANING, *TUNING),
         "Policy tests": POLICY_TESTS,
         "Cost": COST,
         "Exceptions and rollouts": EXCEPTIONS,

@@ -27,6 +27,7 @@ from koordpolicy.graph.meaning.rollouts import rollouts
 from koordpolicy.graph.meaning.scores import scores
 from koordpolicy.graph.meaning.slots import slots
 from koordpolicy.graph.meaning.sort_keys import sort_keys
+from koordpolicy.graph.meaning.tunables import tunables
 from koordpolicy.graph.meaning.usual_pods import usual_pods
 from koordpolicy.graph.state import State
 
@@ -55,6 +56,7 @@ CHECKS: tuple[Callable[[State], None], ...] = (
     gangs,
     descheduling,
     hooks,
+    tunables,
     profiles,  # after those that find its filters wrong
     formulas,  # last: it runs what all the others have found sound
 )
