@@ -32,6 +32,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "doctor": "find what keeps koordpolicy from working in a cluster, and what to do about it",
         "rollout": "follow how revisions go live, pause, resume or abort them",
         "simulate": "run a workload on virtual time by policies that are not live yet",
+        "tune": "search values that policies mark as tunable, by simulation, and write what is best as a patch",
         "demo": "a co-located day of 100 nodes in the embedded cluster",
         "console": "look at a cluster in a browser: over time, why things are as they are, what policies decide",
         "manager": "publish what nodes can offer a second time, in a cluster",

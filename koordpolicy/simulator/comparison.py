@@ -130,12 +130,13 @@ def compare(before: Sequence[Report], after: Sequence[Report]) -> list[Compared]
     """All measures; reports at the same place are of the same seed."""
     found = [*MEASURES, *_offers([*before, *after])]
     return [
-        _compared(one, [one.of(report) for report in before], [one.of(report) for report in after])
+        compared(one, [one.of(report) for report in before], [one.of(report) for report in after])
         for one in found
     ]
 
 
-def _compared(measure: Measure, before: Sequence[float], after: Sequence[float]) -> Compared:
+def compared(measure: Measure, before: Sequence[float], after: Sequence[float]) -> Compared:
+    """One measure by its values before and after; those at the same place are of the same seed."""
     count = len(before)
     differences = [late - early for early, late in zip(before, after, strict=True)]
     mean = sum(differences) / count

@@ -1,0 +1,199 @@
+"""`koordpolicy tune`: search values that policies mark as tunable, and write the best as a patch."""
+
+import argparse
+import difflib
+import multiprocessing
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Final
+
+from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
+from koordpolicy.cli.counted import counted
+from koordpolicy.cli.edits import show_change, write_text
+from koordpolicy.cli.simulation.effect import demand_profiles
+from koordpolicy.cli.simulation.runs import workload_of
+from koordpolicy.cli.simulation.words import BOLD, DIM, GREEN, YELLOW, Page
+from koordpolicy.cli.start import INTERRUPTED
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.cli.tuning.evaluation import engine
+from koordpolicy.cli.tuning.evidence import Confirmed, confirm, evidence, margin, markdown
+from koordpolicy.cli.tuning.objective import Objective
+from koordpolicy.cli.tuning.rollout import rollout_document
+from koordpolicy.cli.tuning.search import Found, Trial, best_of, search
+from koordpolicy.cli.tuning.space import Space, space_of
+from koordpolicy.diagnostics.escaping import json_text
+from koordpolicy.files import replace_file
+from koordpolicy.language.kinds.rollout import RolloutSpec
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Search, confirm, and write what is asked for."""
+    maximise = arguments.maximise is not None
+    text = arguments.maximise if maximise else arguments.minimise
+    objective = Objective(text, arguments.subject_to, maximise=maximise)
+    if arguments.evidence is not None and Path(arguments.evidence).suffix not in (".json", ".md"):
+        raise CannotRunError(f"--evidence writes *.json or *.md, not `{arguments.evidence}`")
+    space = space_of(arguments.paths)
+    demand_profiles(((", ".join(arguments.paths), space.graph),))
+    _demand_no_rollout(arguments, space)
+    workload_of(arguments, arguments.seed)
+    pool = engine(arguments.jobs)
+    try:
+        return _tuned(space, objective, arguments, pool, terminal)
+    finally:
+        terminal.end_progress()
+        _stop(pool)
+
+
+def _stop(pool: Executor) -> None:
+    """End the processes; what they are in the midst of, where that was interrupted, is worth nothing any more."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in multiprocessing.active_children():
+        process.terminate()
+        process.join(_PATIENCE)
+
+
+_PATIENCE: Final = 10
+"""Seconds within which a process ends."""
+
+
+def _demand_no_rollout(arguments: argparse.Namespace, space: Space) -> None:
+    """Raise CannotRunError where a Rollout is there already: two of them are in each other's way."""
+    there = [one.document for one in space.compilation.units if isinstance(one.spec, RolloutSpec)]
+    if arguments.rollout is not None and there:
+        raise CannotRunError(
+            f"{there[0].file} has the Rollout `{there[0].name}` already, by which the change goes live; leave --rollout out"
+        )
+
+
+def _tuned(
+    space: Space, objective: Objective, arguments: argparse.Namespace, pool: Executor, terminal: Terminal
+) -> int:
+    page = Page(terminal.width, terminal.colour())
+
+    def tell(found: Found, begun: Trial | None) -> None:
+        best = best_of(found, objective)
+        reached = "none yet that keeps the constraints" if best is None else f"best {best.value:.4g}"
+        number = len(found.trials) + found.failed + (begun is not None)
+        terminal.progress(f"trial {number} of {arguments.trials}, {reached}")
+
+    found = search(space, objective, arguments, pool, tell)
+    terminal.end_progress()
+    best = best_of(found, objective)
+    for line in _searched(space, objective, found, best, arguments, page):
+        terminal.print(line)
+    if found.interrupted:
+        resume = f"; go on with `--study {arguments.study} --resume`" if arguments.study else ""
+        terminal.say(f"koordpolicy tune: interrupted, and nothing was written{resume}")
+        return INTERRUPTED
+    if best is None or best.steps == space.present:
+        terminal.print()
+        terminal.print(
+            "Nothing that was tried keeps the constraints."
+            if best is None
+            else "What there is, is the best of what was tried."
+        )
+        return FINDINGS
+    terminal.progress("comparing by seeds that the search did not use")
+    confirmed = confirm(space, best, objective, arguments, pool)
+    terminal.end_progress()
+    for line in _confirmed(confirmed, page):
+        terminal.print(line)
+    _leave(space, objective, found, best, confirmed, arguments, terminal)
+    return OK if confirmed.holds else FINDINGS
+
+
+def _searched(
+    space: Space,
+    objective: Objective,
+    found: Found,
+    best: Trial | None,
+    arguments: argparse.Namespace,
+    page: Page,
+) -> Iterator[str]:
+    tried = f"{counted(len(found.trials), 'trial')}, {counted(arguments.seeds, 'seed')} each"
+    yield page.heading("Tuned", tried)
+    yield from page.wrapped(f"{'maximise' if objective.maximise else 'minimise'} {objective.text}", 2)
+    for one in objective.constraints:
+        yield from page.wrapped(f"subject to {one}", 2)
+    if found.failed:
+        yield page.paint(f"  {counted(found.failed, 'trial')} failed", YELLOW)
+    if found.exhausted:
+        yield "  all choices were tried"
+    yield ""
+    for mark in space.tunables:
+        after = "?" if best is None else mark.written(best.steps[mark.name])
+        weight = (found.importance or {}).get(mark.name)
+        share = "" if weight is None else f"importance {weight:.2f}"
+        yield from page.wrapped(mark.name, 2)
+        yield f"    {mark.present} → {page.paint(after, BOLD)}  " + page.paint(
+            f"of {mark.written(0)} to {mark.written(mark.steps)}  {share}".rstrip(), DIM
+        )
+
+
+def _confirmed(confirmed: Confirmed, page: Page) -> Iterator[str]:
+    one = confirmed.objective
+    sure = "sure" if one.matters else "not sure; more --confirm-seeds may make it so"
+    yield ""
+    yield page.heading("By seeds that the search did not use", counted(len(confirmed.seeds), "seed"))
+    shown = f"  {one.before:.4g} → {one.after:.4g}  {margin(one)}"
+    yield page.paint(shown, GREEN if confirmed.holds else YELLOW) + f"  {sure}"
+    for text, times in confirmed.broken.items():
+        yield from page.wrapped(f"broken by {counted(times, 'seed')}: {text}", 2)
+    if not confirmed.holds:
+        yield "  It does not hold there: the files are left as they are. More --seeds may help."
+    yield ""
+
+
+def _leave(
+    space: Space,
+    objective: Objective,
+    found: Found,
+    best: Trial,
+    confirmed: Confirmed,
+    arguments: argparse.Namespace,
+    terminal: Terminal,
+) -> None:
+    """Write evidence whatever it says, and all else where the best holds."""
+    if arguments.evidence is not None:
+        seeds = range(arguments.seed, arguments.seed + arguments.seeds)
+        told = evidence(space, objective, found, best, confirmed, seeds)
+        as_data = Path(arguments.evidence).suffix == ".json"
+        _put(arguments.evidence, f"{json_text(told, indent=2)}\n" if as_data else markdown(told, confirmed))
+    if not confirmed.holds:
+        return
+    texts = space.texts(best.steps)
+    changed = {file: text for file, text in texts.items() if text != space.files[file]}
+    if arguments.rollout is not None:
+        kinds = [one.document.kind for one in space.tunables if best.steps[one.name] != one.present_step]
+        _put(arguments.rollout, rollout_document(kinds))
+    if arguments.patch is not None:
+        _put(arguments.patch, "".join(_diff(file, space.files[file], text) for file, text in changed.items()))
+    for file, text in changed.items():
+        if arguments.write:
+            if Path(file).read_text(encoding="utf-8") != space.files[file]:
+                raise CannotRunError(f"`{file}` was changed during the search, and is left as it is")
+            write_text(file, text)
+            terminal.say(f"koordpolicy tune: {file} written")
+        elif arguments.patch is None:
+            show_change(file, space.files[file], text, "tuned", terminal)
+
+
+def _diff(file: str, before: str, after: str) -> str:
+    """A unified diff as `git apply` and `patch -p1` take it."""
+    path = Path(file)
+    name = str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path).lstrip("/")
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}"
+    )
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def _put(file: str, text: str) -> None:
+    try:
+        replace_file(Path(file), text.encode("utf-8"), 0o644)
+    except OSError as error:
+        raise CannotRunError(f"{file}: {error.strerror}") from None

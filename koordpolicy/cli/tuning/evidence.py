@@ -1,0 +1,137 @@
+"""What speaks for the best choice: it and what there was, simulated by seeds that the search never saw."""
+
+import argparse
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+from koordpolicy.cli.counted import counted
+from koordpolicy.cli.simulation import whatif
+from koordpolicy.cli.tuning.evaluation import Report, evaluate, job_of
+from koordpolicy.cli.tuning.objective import Objective
+from koordpolicy.cli.tuning.search import Found, Trial
+from koordpolicy.cli.tuning.space import Space
+from koordpolicy.simulator.comparison import Compared, Measure, Unit, compared
+
+NAMES = ("as it is", "tuned")
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """Both by the same new seeds: all reports, the objective with the interval of the difference, constraints broken by how many."""
+
+    seeds: range
+    before: list[Report]
+    after: list[Report]
+    objective: Compared
+    broken: Mapping[str, int]
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is better there too, in the mean, and keeps all constraints."""
+        return bool(self.objective.measure.more_is_better) == (self.objective.difference > 0) and (
+            self.objective.difference != 0 and not self.broken
+        )
+
+
+def confirm(
+    space: Space, best: Trial, objective: Objective, arguments: argparse.Namespace, pool: Executor
+) -> Confirmed:
+    """Simulate both by the seeds that follow those of the search. Raises `CannotRunError`, `KeyboardInterrupt`."""
+    first = arguments.seed + arguments.seeds
+    seeds = range(first, first + arguments.confirm_seeds)
+    texts = space.texts(best.steps)
+    pairs = [
+        (pool.submit(evaluate, job_of(space.files, arguments, seed)), pool.submit(evaluate, job_of(texts, arguments, seed)))
+        for seed in seeds
+    ]  # fmt: skip
+    before, after = [one.result() for one, _ in pairs], [one.result() for _, one in pairs]
+    earlier, later = ([objective.value(one) for one in reports] for reports in (before, after))
+    measure = Measure(objective.text, Unit.PODS, lambda _: 0.0, objective.maximise)
+    broken: dict[str, int] = {}
+    for text in (text for one in later for text in one.broken):
+        broken[text] = broken.get(text, 0) + 1
+    difference = compared(measure, [one.objective for one in earlier], [one.objective for one in later])
+    return Confirmed(seeds, before, after, difference, broken)
+
+
+def evidence(
+    space: Space, objective: Objective, found: Found, best: Trial, confirmed: Confirmed, seeds: range
+) -> dict[str, Any]:
+    """All of it as data."""
+    one = confirmed.objective
+    return {
+        "objective": {"expression": objective.text, "direction": "maximise" if objective.maximise else "minimise"},
+        "constraints": list(objective.constraints),
+        "values": [
+            {
+                "name": mark.name,
+                "before": mark.present,
+                "after": mark.written(best.steps[mark.name]),
+                "range": [mark.written(0), mark.written(mark.steps)],
+                "importance": None if found.importance is None else found.importance.get(mark.name),
+            }
+            for mark in space.tunables
+        ],
+        "search": {"seeds": list(seeds), "best": best.value, "failed": found.failed, "interrupted": found.interrupted},
+        "confirmation": {
+            "seeds": list(confirmed.seeds),
+            "before": one.before,
+            "after": one.after,
+            "difference": one.difference,
+            "low": one.low,
+            "high": one.high,
+            "sure": one.matters,
+            "holds": confirmed.holds,
+            "broken": dict(confirmed.broken),
+        },
+        "measures": whatif.found(confirmed.before, confirmed.after, NAMES)["measures"],
+        "trials": [
+            {
+                "number": trial.number,
+                "values": {mark.name: mark.written(trial.steps[mark.name]) for mark in space.tunables},
+                "objective": trial.value,
+                "bySeed": list(trial.values),
+                "broken": trial.broken,
+            }
+            for trial in found.trials
+        ],
+    }  # fmt: skip
+
+
+def margin(one: Compared) -> str:
+    """The difference of an objective, with its interval."""
+    text = f"{one.difference:+.4g}"
+    return text if one.low is None or one.high is None else f"{text} ± {(one.high - one.low) / 2:.3g}"
+
+
+def markdown(told: Mapping[str, Any], confirmed: Confirmed) -> str:
+    """The same for a merge request."""
+    values = [
+        f"| `{one['name']}` | {one['before']} | {one['after']} | {one['range'][0]} to {one['range'][1]} |"
+        f" {'' if one['importance'] is None else format(one['importance'], '.2f')} |"
+        for one in told["values"]
+    ]
+    aim = told["objective"]
+    subject = "".join(f", subject to `{one}`" for one in told["constraints"])
+    new = told["confirmation"]
+    broken = "".join(f"\n\nBroken in {times} of them: `{text}`" for text, times in new["broken"].items())
+    summary = (
+        f"{counted(len(told['trials']), 'trial')} by {counted(len(told['search']['seeds']), 'seed')}. By"
+        f" {counted(len(new['seeds']), 'seed')} that the search did not use: {new['before']:.4g} → {new['after']:.4g}"
+        f" ({margin(confirmed.objective)}, {'sure' if new['sure'] else 'not sure'}).{broken}"
+    )
+    return "\n".join(
+        (
+            f"**Tuned: {aim['direction']} `{aim['expression']}`**{subject}",
+            "",
+            "| value | before | after | range | importance |",
+            "|---|--:|--:|---|--:|",
+            *values,
+            "",
+            summary,
+            "",
+            whatif.render_markdown(confirmed.before, confirmed.after, NAMES),
+        )
+    )

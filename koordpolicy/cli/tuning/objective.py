@@ -1,0 +1,89 @@
+"""What is wanted: a number of the report in CEL, and constraints on it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from koordpolicy.cli.command import CannotRunError
+from koordpolicy.cli.tuning.measures import REPORT, measured
+from koordpolicy.diagnostics import Severity
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.checker import Problem, check_as
+from koordpolicy.language.cel.environment import Environment
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.library import FUNCTIONS
+from koordpolicy.language.cel.lower.row import RowProgram, compile_row
+from koordpolicy.language.cel.recovery import parse_all
+from koordpolicy.language.cel.syntax import SyntaxProblem
+from koordpolicy.language.cel.types import BOOL, DOUBLE, Type, record
+from koordpolicy.language.facts.table import FactTable
+
+_ROOT: Final = "report"
+_ENVIRONMENT: Final = Environment(
+    variables={_ROOT: record(REPORT.name)},
+    functions=FUNCTIONS,
+    facts=FactTable((REPORT,)),
+    homogeneous_literals=True,
+    literal_checks=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What one simulation is worth: the objective, and which constraints it breaks, by their text."""
+
+    objective: float
+    broken: tuple[str, ...] = ()
+
+
+class Objective:
+    """An objective with its constraints, compiled. Raises `CannotRunError` for what has no meaning, with its place."""
+
+    def __init__(self, text: str, constraints: Sequence[str], *, maximise: bool) -> None:
+        self.text, self.maximise, self.constraints = text, maximise, tuple(constraints)
+        self._value = _compiled("--maximise" if maximise else "--minimise", text, DOUBLE)
+        self._holds = {one: _compiled("--subject-to", one, BOOL) for one in constraints}
+
+    def value(self, report: Mapping[str, Any]) -> Value:
+        """What a report is worth. Raises `CannotRunError` where an expression has no value of it."""
+        facts = measured(report)
+        number = float(_asked(self._value, self.text, facts))
+        if not math.isfinite(number):
+            raise CannotRunError(f"`{self.text}` gives {number}, which is no number to compare")
+        broken = tuple(text for text, one in self._holds.items() if not _asked(one, text, facts))
+        return Value(number, broken)
+
+    def better(self, one: float, other: float) -> bool:
+        """Whether one value is better than another."""
+        return one > other if self.maximise else one < other
+
+
+def _asked(program: RowProgram, text: str, facts: Mapping[str, float]) -> Any:
+    try:
+        return program.call(facts)
+    except CelError as error:
+        raise CannotRunError(f"`{text}` has no value: {error}") from None
+
+
+def _compiled(flag: str, text: str, wanted: Type) -> RowProgram:
+    parsed = parse_all(text)
+    problems: list[Problem] = []
+    node: ir.Node | None = None
+    if parsed.tree is not None and not parsed.problems:
+        node = check_as(parsed.tree, wanted, _ENVIRONMENT, problems, text)
+    wrong: list[Problem | SyntaxProblem] = [
+        *parsed.problems,
+        *(one for one in problems if one.severity is Severity.ERROR),
+    ]
+    if wrong or node is None:
+        raise CannotRunError("\n".join(_shown(flag, text, one) for one in wrong) or f"{flag}: `{text}`")
+    return compile_row((_ROOT,), node)
+
+
+def _shown(flag: str, text: str, problem: Problem | SyntaxProblem) -> str:
+    """The problem with a caret below its place."""
+    line = text.replace("\n", " ")
+    caret = " " * problem.start + "^" * max(1, problem.end - problem.start)
+    help = f"; {problem.help}" if problem.help else ""
+    return f"{flag}, column {problem.start + 1}: {problem.message}{help}\n  {line}\n  {caret}"

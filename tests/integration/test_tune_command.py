@@ -1,0 +1,175 @@
+"""`koordpolicy tune`: a pack that is bad on purpose is improved, resumed, and refused where it cannot be."""
+
+import io
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koordpolicy import resources
+from koordpolicy.cli.command import CANNOT_RUN, FINDINGS, OK
+from koordpolicy.cli.main import main
+from koordpolicy.cli.start import INTERRUPTED
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.cli.tuning import evaluation, search
+
+DAY = ("--generate", "2:20", "--batch", "40%", "--until", "2h", "--interval", "20m")
+AIM = ("--maximise", "report.batch.coreHours", "--subject-to", "report.services.violationShare < 0.05")
+BAD = """\
+# Batch work gets next to nothing.
+apiVersion: koordpolicy.io/v1alpha1
+kind: Overcommit
+metadata:
+  name: bad
+  annotations:
+    koordpolicy.io/tunable: |
+      parameters.cpuReclaim: 10% to 90% by 20%
+spec:
+  resource: batch
+  parameters:
+    cpuReclaim: 10%   # somebody was careful
+"""
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> Path:
+    """A bundle whose batch offer is far too small."""
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    for name in ("koordpolicy.yaml", "profiles.yaml"):
+        shutil.copy(resources.examples() / "12-what-if" / "policies" / name, folder)
+    (folder / "bad.yaml").write_text(BAD, encoding="utf-8")
+    return folder
+
+
+def tune(pack: Path, *flags: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    code = main(["tune", str(pack), *DAY, *flags], Terminal(out, err))
+    return code, out.getvalue(), err.getvalue()
+
+
+def check(pack: Path) -> int:
+    return main(["check", str(pack)], Terminal(io.StringIO(), io.StringIO()))
+
+
+def test_a_bad_pack_is_improved_within_its_budget(pack: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    told, patch, rollout = tmp_path / "told.json", tmp_path / "tuned.patch", tmp_path / "rollout.yaml"
+    flags = ("--evidence", str(told), "--patch", str(patch), "--rollout", str(rollout))
+    code, text, _ = tune(pack, *AIM, "--trials", "5", "--seeds", "1", "--confirm-seeds", "2", *flags)
+    assert code == OK, text
+    assert all(len(line) <= 80 for line in text.splitlines())
+    found = json.loads(told.read_text(encoding="utf-8"))
+    (value,) = found["values"]
+    assert value["before"] == "10%"
+    assert len(found["trials"]) <= 5
+    new = found["confirmation"]
+    assert new["holds"]
+    assert new["after"] > new["before"]
+    assert set(new["seeds"]).isdisjoint(found["search"]["seeds"])
+    assert (pack / "bad.yaml").read_text(encoding="utf-8") == BAD  # nobody asked to write
+    subprocess.run(["git", "apply", str(patch)], cwd=tmp_path, check=True, timeout=30)
+    changed = (pack / "bad.yaml").read_text(encoding="utf-8")
+    assert changed == BAD.replace("cpuReclaim: 10%   #", f"cpuReclaim: {value['after']}   #")
+    shutil.copy(rollout, pack)
+    assert check(pack) == OK
+
+
+def test_a_search_goes_on_where_it_was_interrupted(pack: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    study = str(tmp_path / "study")
+    flags = (*AIM, "--seeds", "1", "--confirm-seeds", "1", "--study", study)
+    real, asked = evaluation.evaluate, list[Any]()
+
+    def evaluate(job: Any) -> Any:
+        if len(asked) == 1:
+            raise KeyboardInterrupt
+        return counted(job)
+
+    def counted(job: Any) -> Any:
+        asked.append(job)
+        return real(job)
+
+    monkeypatch.setattr(search, "evaluate", evaluate)
+    code, text, said = tune(pack, *flags, "--trials", "3")
+    assert code == INTERRUPTED
+    assert "1 trial" in text
+    assert "--resume" in said
+    monkeypatch.setattr(search, "evaluate", counted)
+    code, _, said = tune(pack, *flags, "--trials", "3")
+    assert (code, "--resume" in said) == (CANNOT_RUN, True)
+    assert len(asked) == 1
+    code, text, _ = tune(pack, *flags, "--trials", "3", "--resume", "--write")
+    assert code == OK, text
+    assert "3 trials" in text
+    assert len(asked) <= 3
+    assert check(pack) == OK
+    code, _, said = tune(pack, *flags, "--trials", "3", "--resume")
+    assert (code, "other policies" in said) == (CANNOT_RUN, True)
+
+
+def test_one_job_searches_alike_each_time_and_two_search_as_well(pack: Path, tmp_path: Path) -> None:
+    told = []
+    for at, jobs in enumerate(("1", "1", "2")):
+        file = tmp_path / f"{at}.json"
+        flags = ("--seeds", "1", "--confirm-seeds", "1", "--trials", "4", "--jobs", jobs)
+        code, text, said = tune(pack, *AIM, *flags, "--evidence", str(file))
+        assert code == OK, text + said
+        told.append(json.loads(file.read_text(encoding="utf-8")))
+    assert told[0] == told[1]
+    values = {
+        one["values"]["Overcommit/bad:parameters.cpuReclaim"]: one["objective"] for one in told[0]["trials"]
+    }
+    for one in told[2]["trials"]:  # a choice is worth the same wherever it is simulated
+        at_that = one["values"]["Overcommit/bad:parameters.cpuReclaim"]
+        assert values.get(at_that, one["objective"]) == one["objective"]
+
+
+def test_nothing_is_written_where_nothing_keeps_the_constraints(pack: Path, tmp_path: Path) -> None:
+    patch = tmp_path / "tuned.patch"
+    flags = ("--seeds", "1", "--trials", "2", "--patch", str(patch), "--write")
+    code, text, _ = tune(pack, "--maximise", "1.0", "--subject-to", "report.pods.total < 0.0", *flags)
+    assert code == FINDINGS
+    assert "Nothing that was tried keeps the constraints." in text
+    assert not patch.exists()
+    assert (pack / "bad.yaml").read_text(encoding="utf-8") == BAD
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("koordpolicy.io/tunable: |", "koordpolicy.io/other: |", "koordpolicy.io/tunable"),
+        ("parameters.cpuReclaim: 10%", "parameters.cpuReclam: 10%", "cpuReclaim"),
+    ],
+)
+def test_marks_that_cannot_be_tuned_are_told_before_anything_takes_time(
+    pack: Path, before: str, after: str, said: str
+) -> None:
+    file = pack / "bad.yaml"
+    file.write_text(BAD.replace(before, after), encoding="utf-8")
+    code, _, told = tune(pack, *AIM)
+    assert code == CANNOT_RUN
+    assert said in told
+
+
+def test_a_file_that_is_no_search_is_refused(pack: Path, tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    study.write_text("no journal\n", encoding="utf-8")
+    code, _, told = tune(pack, *AIM, "--study", str(study), "--resume")
+    assert code == CANNOT_RUN
+    assert "is no journal of a search" in told
+    assert study.read_text(encoding="utf-8") == "no journal\n"
+
+
+def test_ends_of_a_range_that_policies_refuse_are_told_before_anything_takes_time(pack: Path) -> None:
+    text = BAD.replace("kind: Overcommit", "kind: CPUSuppress").replace("  resource: batch\n", "")
+    text = text.replace("cpuReclaim: 10% to 90%", "threshold: -5% to 95%").replace(
+        "cpuReclaim: 10%", "threshold: 65%"
+    )
+    (pack / "bad.yaml").write_text(text, encoding="utf-8")
+    code, _, told = tune(pack, *AIM)
+    assert code == CANNOT_RUN
+    assert "with the least values of all marks the policies do not compile" in told
+    assert "KP406" in told
