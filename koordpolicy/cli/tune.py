@@ -81,25 +81,33 @@ def _tuned(
     found = search(space, objective, arguments, pool, tell)
     terminal.end_progress()
     best = best_of(found, objective)
-    for line in _searched(space, objective, found, best, arguments, page):
+    in_words = arguments.output == "text"
+    for line in _searched(space, objective, found, best, arguments, page) if in_words else ():
         terminal.print(line)
+    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
+    better = best is not None and best.steps != space.present
+    if not in_words and (found.interrupted or not better):
+        terminal.print(json_text(evidence(space, objective, found, best, None, seeds), indent=2))
     if found.interrupted:
         resume = f"; go on with `--study {arguments.study} --resume`" if arguments.study else ""
         terminal.say(f"koordpolicy tune: interrupted, and nothing was written{resume}")
         return INTERRUPTED
-    if best is None or best.steps == space.present:
-        terminal.print()
-        terminal.print(
-            "Nothing that was tried keeps the constraints."
-            if best is None
-            else "What there is, is the best of what was tried."
-        )
+    if best is None or not better:
+        if in_words:
+            terminal.print()
+            terminal.print(
+                "Nothing that was tried keeps the constraints."
+                if best is None
+                else "What there is, is the best of what was tried."
+            )
         return FINDINGS
     terminal.progress("comparing by seeds that the search did not use")
     confirmed = confirm(space, best, objective, arguments, pool)
     terminal.end_progress()
-    for line in _confirmed(confirmed, page):
+    for line in _confirmed(confirmed, page) if in_words else ():
         terminal.print(line)
+    if not in_words:
+        terminal.print(json_text(evidence(space, objective, found, best, confirmed, seeds), indent=2))
     _leave(space, objective, found, best, confirmed, arguments, terminal)
     return OK if confirmed.holds else FINDINGS
 
@@ -176,7 +184,7 @@ def _leave(
                 raise CannotRunError(f"`{file}` was changed during the search, and is left as it is")
             write_text(file, text)
             terminal.say(f"koordpolicy tune: {file} written")
-        elif arguments.patch is None:
+        elif arguments.patch is None and arguments.output == "text":
             show_change(file, space.files[file], text, "tuned", terminal)
 
 

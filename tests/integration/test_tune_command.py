@@ -115,8 +115,9 @@ def test_one_job_searches_alike_each_time_and_two_search_as_well(pack: Path, tmp
     for at, jobs in enumerate(("1", "1", "2")):
         file = tmp_path / f"{at}.json"
         flags = ("--seeds", "1", "--confirm-seeds", "1", "--trials", "4", "--jobs", jobs)
-        code, text, said = tune(pack, *AIM, *flags, "--evidence", str(file))
+        code, text, said = tune(pack, *AIM, *flags, "--evidence", str(file), "-o", "json")
         assert code == OK, text + said
+        assert json.loads(text) == json.loads(file.read_text(encoding="utf-8"))
         told.append(json.loads(file.read_text(encoding="utf-8")))
     assert told[0] == told[1]
     values = {
@@ -130,7 +131,12 @@ def test_one_job_searches_alike_each_time_and_two_search_as_well(pack: Path, tmp
 def test_nothing_is_written_where_nothing_keeps_the_constraints(pack: Path, tmp_path: Path) -> None:
     patch = tmp_path / "tuned.patch"
     flags = ("--seeds", "1", "--trials", "2", "--patch", str(patch), "--write")
-    code, text, _ = tune(pack, "--maximise", "1.0", "--subject-to", "report.pods.total < 0.0", *flags)
+    impossible = ("--maximise", "1.0", "--subject-to", "report.pods.total < 0.0")
+    code, text, _ = tune(pack, *impossible, *flags, "-o", "json")
+    told = json.loads(text)
+    assert (code, told["confirmation"], told["search"]["best"]) == (FINDINGS, None, None)
+    assert told["trials"][0]["broken"] == {"report.pods.total < 0.0": 1}
+    code, text, _ = tune(pack, *impossible, *flags)
     assert code == FINDINGS
     assert "Nothing that was tried keeps the constraints." in text
     assert not patch.exists()

@@ -42,7 +42,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="begin no further trial after so many minutes",
     )
     parser.add_argument(
-        "-j",
         "--jobs",
         metavar="N",
         type=_number("processes", MOST_JOBS),
@@ -69,6 +68,13 @@ def _add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rollout", metavar="FILE", help="write a Rollout by which the change goes live by steps"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=["text", "json"],
+        default="text",
+        help="format of what is told; json has all trials, as --evidence",
     )
     add_workload(parser)
     add_course(parser, "each trial")

@@ -57,10 +57,14 @@ def confirm(
 
 
 def evidence(
-    space: Space, objective: Objective, found: Found, best: Trial, confirmed: Confirmed, seeds: range
+    space: Space,
+    objective: Objective,
+    found: Found,
+    best: Trial | None,
+    confirmed: Confirmed | None,
+    seeds: range,
 ) -> dict[str, Any]:
-    """All of it as data."""
-    one = confirmed.objective
+    """All of it as data; without a best choice, or one that was compared, null stands for what they would say."""
     return {
         "objective": {"expression": objective.text, "direction": "maximise" if objective.maximise else "minimise"},
         "constraints": list(objective.constraints),
@@ -68,25 +72,15 @@ def evidence(
             {
                 "name": mark.name,
                 "before": mark.present,
-                "after": mark.written(best.steps[mark.name]),
+                "after": None if best is None else mark.written(best.steps[mark.name]),
                 "range": [mark.written(0), mark.written(mark.steps)],
                 "importance": None if found.importance is None else found.importance.get(mark.name),
             }
             for mark in space.tunables
         ],
-        "search": {"seeds": list(seeds), "best": best.value, "failed": found.failed, "interrupted": found.interrupted},
-        "confirmation": {
-            "seeds": list(confirmed.seeds),
-            "before": one.before,
-            "after": one.after,
-            "difference": one.difference,
-            "low": one.low,
-            "high": one.high,
-            "sure": one.matters,
-            "holds": confirmed.holds,
-            "broken": dict(confirmed.broken),
-        },
-        "measures": whatif.found(confirmed.before, confirmed.after, NAMES)["measures"],
+        "search": {"seeds": list(seeds), "best": None if best is None else best.value, "failed": found.failed, "interrupted": found.interrupted},
+        "confirmation": None if confirmed is None else _confirmation(confirmed),
+        "measures": [] if confirmed is None else whatif.found(confirmed.before, confirmed.after, NAMES)["measures"],
         "trials": [
             {
                 "number": trial.number,
@@ -98,6 +92,21 @@ def evidence(
             for trial in found.trials
         ],
     }  # fmt: skip
+
+
+def _confirmation(confirmed: Confirmed) -> dict[str, Any]:
+    one = confirmed.objective
+    return {
+        "seeds": list(confirmed.seeds),
+        "before": one.before,
+        "after": one.after,
+        "difference": one.difference,
+        "low": one.low,
+        "high": one.high,
+        "sure": one.matters,
+        "holds": confirmed.holds,
+        "broken": dict(confirmed.broken),
+    }
 
 
 def margin(one: Compared) -> str:
