@@ -137,7 +137,7 @@ def report_text(report: RoundReport) -> Iterator[str]:
         yield f"  nothing was looked at: {report.idle}"
     for strategy, pools in report.pools.items():
         for pool in pools:
-            yield f"  {strategy}{f', pool {pool.pool}' if pool.pool else ''}: {_groups(pool)}"
+            yield f"  {_asked_of(strategy, pool)}: {_groups(pool)}"
             if pool.stop is not None:
                 yield f"    nothing moves: {_STOPPED[pool.stop]}"
             for name, shares in _gains(pool).items():
@@ -161,6 +161,11 @@ def report_text(report: RoundReport) -> Iterator[str]:
     yield f"  {_pods(len(report.moves))} to move{stay}{unasked}"
 
 
+def _asked_of(strategy: str, pool: PoolReport) -> str:
+    """A strategy, and the pool that it was asked of where pools have names."""
+    return f"{strategy}, pool {pool.pool}" if pool.pool else strategy
+
+
 def why_nothing_moves(report: RoundReport) -> str:
     """Why a round moves nobody, as far as it knows; empty where somebody moves."""
     if report.moves:
@@ -168,7 +173,7 @@ def why_nothing_moves(report: RoundReport) -> str:
     if report.idle or not report.asked:
         return report.idle or _UNASKED
     stopped = [
-        f"{strategy}{f', pool {pool.pool}' if pool.pool else ''}: {_STOPPED[pool.stop]}"
+        f"{_asked_of(strategy, pool)}: {_STOPPED[pool.stop]}"
         for strategy, pools in report.pools.items()
         for pool in pools
         if pool.stop is not None

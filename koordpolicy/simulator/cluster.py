@@ -34,7 +34,7 @@ from koordpolicy.model.facts import Record
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey, read_pod
-from koordpolicy.model.protocol import CONDITION_READY, PHASE_RUNNING, PHASE_SUCCEEDED
+from koordpolicy.model.protocol import CONDITION_READY, PHASE_RUNNING, PHASE_SUCCEEDED, TAINT_UNREACHABLE
 from koordpolicy.scheduler.binder import WriteOutcome, WritePlan, apply
 from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.simulator.chance import Chance
@@ -50,7 +50,6 @@ _BACKLOG = 1_000_000
 _HISTORY = 1000
 _IMAGE = "simulated"
 _READING = frozenset({"get", "list", "watch"})
-_UNREACHABLE = "node.kubernetes.io/unreachable"
 _DEFAULT_SCHEDULER = "default-scheduler"
 _FROM_LIVE = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "ownerReferences")
 """Metadata of objects that were read from a live cluster, and mean nothing in another."""
@@ -287,8 +286,10 @@ class SimulatedCluster:
         node = self._store.find(resources.NODES, name)
         if node is None:
             return
-        kept = [one for one in node.get("spec", {}).get("taints") or () if one.get("key") != _UNREACHABLE]
-        taints = [{"key": _UNREACHABLE, "effect": effect} for effect in ("NoSchedule", "NoExecute")]
+        kept = [
+            one for one in node.get("spec", {}).get("taints") or () if one.get("key") != TAINT_UNREACHABLE
+        ]
+        taints = [{"key": TAINT_UNREACHABLE, "effect": effect} for effect in ("NoSchedule", "NoExecute")]
         said = kept if reachable else [*kept, *taints]
         self._store.patch(resources.NODES, name, MergePatch({"spec": {"taints": said}}))
         others = [

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from koordpolicy.kube.errors import Conflict, KubeError, TooManyRequests
 from koordpolicy.model.metric import NodeMetric
+from koordpolicy.model.protocol import TAINT_UNREACHABLE
 from koordpolicy.model.reading import mapping
 from koordpolicy.simulator.clock import SECOND, Agenda
 from koordpolicy.simulator.cluster import SimulatedCluster
@@ -29,7 +30,6 @@ from koordpolicy.simulator.workload import Json
 
 GRACE: Final = 40 * SECOND
 TOLERATION: Final = 300 * SECOND
-UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 
 
 @dataclass(slots=True)
@@ -241,7 +241,7 @@ def tolerated(pod: Json) -> int | None:
     times = [
         one.get("tolerationSeconds")
         for one in said
-        if one.get("key") in (None, "", UNREACHABLE) and one.get("effect") in (None, "", "NoExecute")
+        if one.get("key") in (None, "", TAINT_UNREACHABLE) and one.get("effect") in (None, "", "NoExecute")
     ]
     if not times:
         return TOLERATION
