@@ -46,6 +46,7 @@ def told(scheduled: float) -> dict[str, Any]:
         "agents": None,
         "balance": {"deviation": 0.0, "highestNode": 0.0, "lowestNode": 0.0, "overloadedNodes": None},
         "descheduling": None,
+        "faults": None,
         "overcommit": {},
     }
 

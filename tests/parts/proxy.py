@@ -83,6 +83,11 @@ class Proxy:
         """Forward again, what was held back first."""
         self._loop.call_soon_threadsafe(self._flowing.set)
 
+    def turn_to(self, target: int) -> None:
+        """Lead the next connection to that server if it takes it, and those after it to others in turn."""
+        at = self.targets.index(target)
+        self.targets, self._turn = [*self.targets[at:], *self.targets[:at]], -1
+
     @property
     def connections(self) -> int:
         """How many connections go through it now."""

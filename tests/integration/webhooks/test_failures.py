@@ -161,6 +161,7 @@ def test_one_that_is_not_ready_fails_nothing(site: WebhookSite) -> None:
         late = stack.enter_context(site.manager("m2", *served, "--policies", str(empty), ready=False))
         site.eventually(lambda: late.read("/healthz")[0] == 200, "a manager without policies")
         # What was asked until now went to the first, over connections that API servers would keep for long.
+        proxy.turn_to(ports[1])
         proxy.cut()
         with under_load(site, LABELS) as load:
             site.eventually(lambda: turned_away(late), "requests that it cannot answer")

@@ -54,4 +54,5 @@ def test_pods_with_devices_leave_no_circles_and_few_objects() -> None:
         assert gc.collect() < _PODS, "each of the circles that were would be a dozen"
     finally:
         gc.enable()
-    assert per_pod < 52
+    # 46 alone, some more beside other tests; it was 70 when each pod kept scores of its own.
+    assert per_pod < 60
