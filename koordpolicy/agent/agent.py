@@ -286,8 +286,11 @@ class NodeAgent:
         self._show()
 
     async def report(self) -> bool:
-        """Write the NodeMetric of this node; whether it was written."""
-        if self.measurements is None or self.dry_run:
+        """Write the NodeMetric of this node; whether it was written. Of a dry run it says only that there is one."""
+        if self.dry_run:
+            await self.reporter.mark_dry_run()
+            return False
+        if self.measurements is None:
             return False
         view = UsageView(self.measurements, self.collection(), self.graph.catalogue, monotonic_ns())
         metric = view.averaged(

@@ -30,7 +30,9 @@ from koordpolicy.agent.supply import PodSupply
 from koordpolicy.agent.undoing import take_over, undo_journal
 from koordpolicy.agent.watch import NodeWatch
 from koordpolicy.diagnostics.escaping import json_text
+from koordpolicy.diagnostics.wording import unanswered
 from koordpolicy.kube.backoff import Backoff
+from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.kubelet import KubeletAccess, connect_kubelet
 from koordpolicy.kube.port import Cluster
 from koordpolicy.language.facts.table import Component
@@ -69,6 +71,8 @@ _WRITES: Final = 1000
 _LOOK: Final = 0.1
 _PATIENCE: Final = 60.0
 """Seconds that a single round waits for policies and the node."""
+_FAREWELL: Final = 3.0
+"""Seconds in which a dry run that ends takes back what the cluster was told of it."""
 _TOLD: Final = 10.0
 """Seconds of waiting for them after which that is told, once more when the patience is over."""
 
@@ -151,6 +155,20 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
                     process.stop("one round was wanted")
         if not agent.dry_run:
             await node.stop()
+        else:
+            await _unmarked(node)
+
+
+async def _unmarked(node: NodeAgent) -> None:
+    """Take back what the cluster was told of a dry run, if it answers soon."""
+    try:
+        async with asyncio.timeout(_FAREWELL):
+            await node.reporter.unmark_dry_run()
+    except (KubeError, TimeoutError) as error:
+        LOG.warning(
+            "status goes on to tell of this dry run, until an agent acts on the node: %s",
+            unanswered(error, _FAREWELL),
+        )
 
 
 def node_kernel(

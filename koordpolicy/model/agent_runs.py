@@ -1,16 +1,14 @@
-"""What the agent of a node says of the policies that it runs, in an annotation of its NodeMetric object."""
+"""What the agents of a node say of the policies that they run, in annotations of its NodeMetric object."""
 
 import json
 from dataclasses import dataclass
 from typing import Final
 
-from koordpolicy.model.protocol import RUNS_ANNOTATION
+from koordpolicy.model.protocol import DRY_RUN_ANNOTATION, RUNS_ANNOTATION
 from koordpolicy.model.reading import Json, embedded_object, mapping, text, texts
 
 LONGEST_REASON: Final = 200
 """Characters of a reason: it stands in an object of every node."""
-
-_AT: Final = f"metadata.annotations[{RUNS_ANNOTATION}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +48,29 @@ def runs_text(runs: AgentRuns) -> str:
 
 def read_agent_runs(obj: Json) -> AgentRuns | None:
     """What a NodeMetric object says; None where no agent of ours has said anything. Raises ObjectError."""
-    written = texts(mapping(obj, "metadata"), "annotations", "metadata").get(RUNS_ANNOTATION)
+    return _read(obj, RUNS_ANNOTATION)
+
+
+def read_dry_run(obj: Json) -> AgentRuns | None:
+    """The same of an agent in a dry run; None where there is none. Raises ObjectError."""
+    return _read(obj, DRY_RUN_ANNOTATION)
+
+
+def _read(obj: Json, annotation: str) -> AgentRuns | None:
+    written = texts(mapping(obj, "metadata"), "annotations", "metadata").get(annotation)
     if written is None:
         return None
-    said = embedded_object(written, _AT)
+    at = f"metadata.annotations[{annotation}]"
+    said = embedded_object(written, at)
     return AgentRuns(
-        text(said, "revision", _AT),
-        text(said, "digest", _AT),
-        text(said, "candidate", _AT),
-        text(said, "stage", _AT),
-        text(said, "rejected", _AT),
-        text(said, "reason", _AT),
-        _cut(text(said, "message", _AT)),
-        text(said, "origin", _AT),
+        text(said, "revision", at),
+        text(said, "digest", at),
+        text(said, "candidate", at),
+        text(said, "stage", at),
+        text(said, "rejected", at),
+        text(said, "reason", at),
+        _cut(text(said, "message", at)),
+        text(said, "origin", at),
     )
 
 

@@ -196,6 +196,8 @@ MID_STATIC_MEMORY_RESERVED_RATIO = "node.koordinator.sh/mid-static-memory-reserv
 NODE_RESERVATION = "node.koordinator.sh/reservation"
 RUNS_ANNOTATION = "koordpolicy.io/runs"
 """On the NodeMetric of a node: which policies its agent runs, as JSON."""
+DRY_RUN_ANNOTATION = "koordpolicy.io/dry-run"
+"""The same of an agent in a dry run, which may be there beside one that acts, of ours or koordlet."""
 ABNORMAL = "koordpolicy.io/abnormal"
 """The overcommitted resources for which a node counts as abnormal, by name, with commas between them."""
 RESERVATION_BY_POLICY = "koordpolicy.io/reservation"

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from koordpolicy.agent.reports.devices import NONE_IN_USE, DevicesInUse
@@ -11,12 +12,13 @@ from koordpolicy.kube.port import Cluster, MergePatch
 from koordpolicy.kube.resources import NODE_METRICS
 from koordpolicy.model.agent_runs import AgentRuns, runs_text
 from koordpolicy.model.metric import NodeMetric
-from koordpolicy.model.protocol import RUNS_ANNOTATION
+from koordpolicy.model.protocol import DRY_RUN_ANNOTATION, RUNS_ANNOTATION
 from koordpolicy.model.reading import Amounts
 
 LOG: Final = logging.getLogger(__name__)
 
 _ATTEMPTS: Final = 3
+_NO_OBJECT: Final = "there is no NodeMetric object of this node: no manager has made one"
 
 
 class NodeMetricReporter:
@@ -47,7 +49,7 @@ class NodeMetricReporter:
             await self._write(status_of(metric, zones, devices, best_effort_cpu))
             await self.tell()
         except NotFound:
-            self.trouble = "there is no NodeMetric object of this node: no manager has made one"
+            self.trouble = _NO_OBJECT
         except KubeError as error:
             self.trouble = error.message
             LOG.warning("the report of the node was not written: %s", error)
@@ -56,12 +58,42 @@ class NodeMetricReporter:
         return not self.trouble
 
     async def tell(self) -> None:
-        """Say which policies are run, in an annotation of the object, when that has changed. Raises KubeError."""
+        """Say which policies are run, in an annotation of the object, when that has changed. Raises KubeError.
+
+        A dry run that was killed may have left its mark, which goes then.
+        """
         said = runs_text(self._runs())
         if said != self._told:
-            patch = MergePatch({"metadata": {"annotations": {RUNS_ANNOTATION: said}}})
-            await self._cluster.patch(NODE_METRICS, self._node, patch)
+            await self._annotate({RUNS_ANNOTATION: said, DRY_RUN_ANNOTATION: None})
             self._told = said
+
+    async def mark_dry_run(self) -> None:
+        """Say which policies a dry run asks, when that has changed; nothing else of the object is touched.
+
+        Whether it can be said stands in `trouble`: a dry run goes on without.
+        """
+        said = runs_text(self._runs())
+        if said == self._told:
+            return
+        try:
+            await self._annotate({DRY_RUN_ANNOTATION: said})
+        except NotFound:
+            self.trouble = _NO_OBJECT
+        except KubeError as error:
+            self.trouble = f"the dry run cannot be told of: {error.message}"
+        else:
+            self._told, self.trouble = said, ""
+
+    async def unmark_dry_run(self) -> None:
+        """Take back what was said of a dry run. Raises KubeError."""
+        if self._told:
+            with suppress(NotFound):
+                await self._annotate({DRY_RUN_ANNOTATION: None})
+            self._told = ""
+
+    async def _annotate(self, annotations: Mapping[str, str | None]) -> None:
+        patch = MergePatch({"metadata": {"annotations": annotations}})
+        await self._cluster.patch(NODE_METRICS, self._node, patch)
 
     async def _write(self, status: Mapping[str, Any]) -> None:
         """Replace the status: nothing of an earlier report stays in lists or maps. Raises KubeError."""

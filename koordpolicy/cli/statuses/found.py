@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from koordpolicy.algorithms.pod_request import effective_requests
 from koordpolicy.cli.statuses.waiting import Waiting, waiting_pods
-from koordpolicy.model.agent_runs import AgentRuns, read_agent_runs
+from koordpolicy.model.agent_runs import AgentRuns, read_agent_runs, read_dry_run
 from koordpolicy.model.metric import NodeMetric, read_best_effort_cpu, read_node_metric
 from koordpolicy.model.node import Node, read_node
 from koordpolicy.model.pod import Pod, read_pod
@@ -113,12 +113,14 @@ class Suppressed:
 class NodeReports:
     """Reports of nodes: how old they are, in nanoseconds, sorted; how many nodes have none; what is used of what those have that told it.
 
+    `rehearsed` is how many of those without have an agent in a dry run, which reports nothing.
     `late` is how many nodes have missed a report: their last one is older than twice the interval that the manager has set for them.
     """
 
     nodes: int = 0
     ages: tuple[int, ...] = ()
     absent: int = 0
+    rehearsed: int = 0
     late: int = 0
     used: Amounts = field(default_factory=dict)
     capacity: Amounts = field(default_factory=dict)
@@ -136,6 +138,8 @@ class ClusterStatus:
     waiting: Waiting = field(default_factory=lambda: Waiting(0, 0, ()))
     agents: Mapping[str, int] = field(default_factory=dict)
     """How many agents decide by which revision; "" for none."""
+    dry_runs: Mapping[str, int] = field(default_factory=dict)
+    """How many agents only tell what they would do by which revision; "" for none."""
     absent: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
@@ -163,7 +167,9 @@ def _troubles(status: ClusterStatus) -> Iterator[str]:
     if lagging:
         yield f"{lagging} agents cannot take the revision that is in force"
     if status.reports.nodes and status.reports.absent:
-        yield f"{status.reports.absent} of {status.reports.nodes} nodes do not report what they use"
+        rehearsed = status.reports.rehearsed
+        why = f"; the agents of {rehearsed} are in a dry run, which reports nothing" if rehearsed else ""
+        yield f"{status.reports.absent} of {status.reports.nodes} nodes do not report what they use{why}"
     if status.reports.late:
         yield (
             f"{status.reports.late} of {status.reports.nodes} nodes have missed a report: their last one is older than twice "
@@ -196,7 +202,7 @@ def cluster_status(
     reader = _Reader()
     revisions = tuple(_revisions(listed.get("policyrevisions", ()), reader))
     nodes = dict(_nodes(listed.get("nodes", ()), reader))
-    reports, suppressed, agents = _reports(listed.get("nodemetrics", ()), nodes, now, reader)
+    reports, suppressed, agents, dry_runs = _reports(listed.get("nodemetrics", ()), nodes, now, reader)
     pods = tuple(_pods(listed.get("pods", ()), reader))
     return ClusterStatus(
         revisions,
@@ -206,6 +212,7 @@ def cluster_status(
         suppressed,
         waiting_pods(pods, now),
         agents,
+        dry_runs,
         tuple(absent),
         tuple(forbidden),
         tuple(reader.unreadable),
@@ -301,17 +308,19 @@ def _nodes(found: Iterable[Json], reader: _Reader) -> Iterator[tuple[str, Node]]
 
 def _reports(
     metrics: Iterable[Json], nodes: Mapping[str, Node], now: int, reader: _Reader
-) -> tuple[NodeReports, Suppressed, Mapping[str, int]]:
+) -> tuple[NodeReports, Suppressed, Mapping[str, int], Mapping[str, int]]:
     ages: list[int] = []
     used: dict[str, int] = defaultdict(int)
     capacity: dict[str, int] = defaultdict(int)
     agents: dict[str, int] = defaultdict(int)
-    told, held, offered, allowed, late = 0, 0, 0, 0, 0
+    dry_runs: dict[str, int] = defaultdict(int)
+    told, held, offered, allowed, late, rehearsed = 0, 0, 0, 0, 0, 0
     for obj in metrics:
-        metric, runs, limit = (
-            readable(read, obj) for read in (read_node_metric, read_agent_runs, read_best_effort_cpu)
+        metric, runs, dry_run, limit = (
+            readable(read, obj)
+            for read in (read_node_metric, read_agent_runs, read_dry_run, read_best_effort_cpu)
         )
-        for one in (metric, runs, limit):
+        for one in (metric, runs, dry_run, limit):
             if isinstance(one, Unreadable):
                 reader.left_out("NodeMetric", obj, one)
                 break
@@ -320,7 +329,10 @@ def _reports(
             continue
         if isinstance(runs, AgentRuns):
             agents[runs.revision] += 1
+        if isinstance(dry_run, AgentRuns):
+            dry_runs[dry_run.revision] += 1
         if metric.updated_at is None:
+            rehearsed += isinstance(dry_run, AgentRuns)
             continue
         ages.append(max(0, now - metric.updated_at))
         late += ages[-1] > _MISSED * metric.report_interval
@@ -333,8 +345,10 @@ def _reports(
             lent = node.allocatable.get(BATCH_CPU, 0)
             if limit < lent:
                 held, offered, allowed = held + 1, offered + lent, allowed + limit
-    reports = NodeReports(len(nodes), tuple(sorted(ages)), len(nodes) - len(ages), late, used, capacity)
-    return reports, Suppressed(held, offered, allowed, told), agents
+    reports = NodeReports(
+        len(nodes), tuple(sorted(ages)), len(nodes) - len(ages), rehearsed, late, used, capacity
+    )
+    return reports, Suppressed(held, offered, allowed, told), agents, dry_runs
 
 
 def _pods(found: Iterable[Json], reader: _Reader) -> Iterator[Pod]:

@@ -90,7 +90,7 @@ def _revisions(found: Sequence[FoundRevision], now: int, width: int) -> Iterator
 
 
 def _processes(status: ClusterStatus, now: int, width: int) -> Iterator[str]:
-    if not status.processes and not status.agents:
+    if not status.processes and not status.agents and not status.dry_runs:
         yield "no processes: none holds a Lease `koordpolicy-instance-*`"
         return
     rows: list[Sequence[str]] = [("COMPONENT", "INSTANCE", "LEADS", "RUNS", "RENEWED")]
@@ -104,10 +104,19 @@ def _processes(status: ClusterStatus, now: int, width: int) -> Iterator[str]:
         yield f"and {counted(len(status.processes) - _MOST_PROCESSES, 'more', '')}"
     if status.agents:
         said = ", ".join(
-            f"{number:,} run {named(revision) or 'nothing'}"
-            for revision, number in sorted(status.agents.items(), key=lambda item: -item[1])
+            f"{number:,} run {named(revision) or 'nothing'}" for revision, number in _most(status.agents)
         )
         yield from labelled("agents", said, width, indent=0)
+    if status.dry_runs:
+        said = ", ".join(
+            f"{number:,} by {named(revision) or 'no revision'}" for revision, number in _most(status.dry_runs)
+        )
+        yield from labelled("dry runs", f"{said}: agents that tell and do nothing", width, indent=0)
+
+
+def _most(agents: Mapping[str, int]) -> Sequence[tuple[str, int]]:
+    """Revisions by how many agents they have, the most first."""
+    return sorted(agents.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _leads(one: FoundProcess) -> str:
@@ -225,6 +234,10 @@ def status_data(status: ClusterStatus) -> Mapping[str, Any]:
         "agents": [
             {"revision": revision or None, "agents": number}
             for revision, number in sorted(status.agents.items())
+        ],
+        "dryRunAgents": [
+            {"revision": revision or None, "agents": number}
+            for revision, number in sorted(status.dry_runs.items())
         ],
         "nodes": {
             "total": reports.nodes,

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -186,3 +187,28 @@ def test_the_node_slo_of_a_stock_manager_is_obeyed_and_undone_at_the_stop(node: 
         assert node.access.request("PATCH", f"/apis/{api}/nodeslos/{NODE}", patch)[0] == 200
         until(lambda: node.file("cpu", best_effort, "cpu.cfs_quota_us") == "2000", agent)
     assert node.file("cpu", best_effort, "cpu.cfs_quota_us") == "-1"
+
+
+def test_a_dry_run_is_told_of_by_status_while_it_runs_and_touches_nothing(node: Node) -> None:
+    group = node.pod("batch")
+    policies = node.folder / "policies"
+    policies.mkdir()
+    (policies / "koordpolicy.yaml").write_text(BUNDLE)
+    (policies / "collection.yaml").write_text(COLLECTION.replace("every: 30s", "every: 1s"))
+
+    def told() -> Any:
+        command = [sys.executable, "-m", "koordpolicy.cli", "status", "--output", "json"]
+        asked = subprocess.run(
+            [*command, "--kubeconfig", str(node.access.kubeconfig())],
+            cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+        return json.loads(asked.stdout)
+
+    with node.agent("--dry-run", "--policies", str(policies)) as agent:
+        found = until(lambda: one if (one := told())["dryRunAgents"] else None, agent)
+        assert [one["agents"] for one in found["dryRunAgents"]] == [1]
+        assert found["agents"] == []
+        assert any("are in a dry run" in one for one in found["troubles"]), found["troubles"]
+    assert told()["dryRunAgents"] == []
+    assert node.file("cpu", group, "cpu.shares") == "1024"
+    assert "nodeMetric" not in node.report().get("status", {})

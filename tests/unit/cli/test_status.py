@@ -1,5 +1,6 @@
 """What `koordpolicy status` makes of objects, and how it reads."""
 
+import json
 from typing import Any
 
 import pytest
@@ -214,6 +215,23 @@ def test_a_process_whose_source_fails_is_told_of() -> None:
     found = cluster_status({"leases": [one]}, NOW)
     assert "manager m-0 gets no new policies: /policies: gone" in found.troubles
     assert status_data(found)["processes"][0]["sourceTrouble"] == "/policies: gone"
+
+
+def test_agents_in_a_dry_run_are_told_of_and_act_for_nobody() -> None:
+    silent = metric("n2")
+    silent["status"] = {}
+    for each in (rehearsed := metric("n1", runs=json.dumps({"revision": GOOD})), silent):
+        each["metadata"]["annotations"]["koordpolicy.io/dry-run"] = json.dumps({"revision": BAD})
+    found = cluster_status({"nodes": [node("n1"), node("n2")], "nodemetrics": [rehearsed, silent]}, NOW)
+    assert (found.agents, found.dry_runs) == ({GOOD: 1}, {BAD: 2})
+    text = " ".join(" ".join(status_lines(found, NOW, 120)).split())
+    assert f"agents 1 run {GOOD[:12]}" in text
+    assert f"dry runs 2 by {BAD[:12]}: agents that tell and do nothing" in text
+    assert (
+        "1 of 2 nodes do not report what they use; the agents of 1 are in a dry run, which reports nothing"
+        in found.troubles
+    )
+    assert status_data(found)["dryRunAgents"] == [{"revision": BAD, "agents": 2}]
 
 
 def test_objects_that_cannot_be_read_are_told_and_left_out() -> None:
