@@ -123,6 +123,10 @@ def live_revision(objects: Iterable[Object]) -> LiveRevision | None:
 def policies_of(arguments: argparse.Namespace, heard: ClusterPolicies | None) -> Policies:
     """The policies that answer. `heard` is None where no cluster was asked. Raises `CannotRunError`."""
     objects = None if heard is None else heard.objects
+    live = None if heard is None else heard.live
+    paths = list(arguments.policies)
+    if not paths and objects is None and live is not None:
+        paths = _followed_here(live.revision)
     if objects is not None:
         graph, origin, digest = (
             graph_of_files(objects.files, arguments.compiler),
@@ -130,16 +134,15 @@ def policies_of(arguments: argparse.Namespace, heard: ClusterPolicies | None) ->
             objects.digest,
         )
     else:
-        graph = graph_of(arguments.policies, arguments.compiler)
-        origin = ", ".join(arguments.policies) or "the built-in pack alone"
-        digest = digest_of(_files(arguments.policies)) if arguments.policies else ""
+        graph = graph_of(paths, arguments.compiler)
+        origin = ", ".join(paths) or "the built-in pack alone"
+        digest = digest_of(_files(paths)) if paths else ""
     name = objects.name if objects is not None else f"sha256:{digest or graph.digest}"
     graph = graph.at(moment_of(arguments.at))
-    live = None if heard is None else heard.live
     if live is None:
         why = "no cluster was asked" if heard is None else heard.trouble or "none reports there"
         note = f"Schedulers may decide by others: {why}."
-        alone = not arguments.policies and objects is None
+        alone = not paths and objects is None
         return Policies(graph, origin, name, None, f"{note} {_GIVE}" if alone else note)
     same = bool(digest) and digest == live.revision.digest
     said = f"{live.who} decide{'' if len(live.schedulers) > 1 else 's'} by"
@@ -151,11 +154,31 @@ def policies_of(arguments: argparse.Namespace, heard: ClusterPolicies | None) ->
             f"Not known to be live: {said} {live.revision.revision} ({live.revision.name}) from"
             f" {live.revision.origin or 'a place that is not named'}, and may answer otherwise."
         )
-        if not arguments.policies and objects is None:
-            note += f" {_GIVE}" if not heard or not heard.trouble else f" But {heard.trouble}."
+        if not paths and objects is None:
+            note += f" {_how(live)}"
     if live.also:
         note += f" Other schedulers decide by {', '.join(live.also)} now."
     return Policies(graph, origin, name, same, note)
+
+
+def _followed_here(revision: PolicyRevision) -> list[str]:
+    """The directory that schedulers follow, where it is on this machine, too, with just what they decide by; else nothing."""
+    origin = revision.origin
+    if not Path(origin).is_absolute() or not Path(origin).is_dir():
+        return []
+    return [origin] if digest_of(_files([origin])) == revision.digest else []
+
+
+def _how(live: LiveRevision) -> str:
+    """What to name by `-p` for policies that the cluster does not hold."""
+    revision = live.revision
+    if revision.commit:
+        what = f"a checkout of commit {revision.commit[:_DIGITS]}"
+    elif Path(revision.origin).is_absolute():
+        what = f"a copy of {revision.origin}, as it is where {live.who} {'run' if len(live.schedulers) > 1 else 'runs'}"
+    else:
+        what = "a copy of what they follow"
+    return f"The cluster does not hold these policies: name {what}, by `-p PATH`."
 
 
 _GIVE: Final = "Name theirs by `-p PATH`, or `--policies-from-cluster` where they are objects."

@@ -55,7 +55,8 @@ def _add_pod(parser: argparse.ArgumentParser) -> None:
         "--policies-from-cluster",
         action="store_true",
         help="answer by the policy objects of the cluster (default: by what -p names, else by those objects where"
-        " schedulers follow them, else by the built-in pack alone; the answer says by which)",
+        " schedulers follow them, else by the directory that they follow where this machine has it with the same content,"
+        " else by the built-in pack alone; the answer says by which)",
     )
     add_cluster_flags(group)
     group.add_argument(

@@ -47,7 +47,7 @@ def reported(site: Site) -> bool:
     return any((one.get("status") or {}).get("instances") for one in found)
 
 
-def test_policies_of_a_directory_are_named_and_those_of_the_pack_are_said_to_be_others(site: Site) -> None:
+def test_policies_of_a_directory_answer_where_they_are_here_and_are_named_where_not(site: Site) -> None:
     site.node("a")
     site.write("own.yaml", profile(CLOSED))
     with site.scheduler("s1") as scheduler:
@@ -56,11 +56,10 @@ def test_policies_of_a_directory_are_named_and_those_of_the_pack_are_said_to_be_
         site.eventually(lambda: reported(site), "its revision is reported")
         live = scheduler.status["policies"]["active"]["revision"]
 
-        bare = explained(site)
-        assert (bare["policies"]["origin"], bare["policies"]["live"]) == ("the built-in pack alone", False)
-        assert f"scheduler s1 decides by {live}" in bare["policies"]["note"]
-        assert str(site.policies) in bare["policies"]["note"]
-        assert "-p PATH" in bare["policies"]["note"]
+        bare = explained(site)  # the directory is on this machine, as it is where the scheduler runs
+        assert (bare["policies"]["origin"], bare["policies"]["live"]) == (str(site.policies), True)
+        assert bare["policies"]["revision"] == live
+        assert "1 closed by policy" in bare["message"]
 
         same = explained(site, "-p", str(site.policies))
         assert (same["policies"]["live"], same["policies"]["revision"]) == (True, live)
@@ -73,6 +72,18 @@ def test_policies_of_a_directory_are_named_and_those_of_the_pack_are_said_to_be_
         other = explained(site, "-p", str(draft))
         assert (other["policies"]["live"], other["node"]) == (False, "a")
         assert f"decides by {live}" in other["policies"]["note"]
+
+        elsewhere = site.policies.rename(site.folder / "elsewhere")
+        try:
+            bare = explained(site)
+        finally:
+            elsewhere.rename(site.policies)
+        assert (bare["policies"]["origin"], bare["policies"]["live"]) == ("the built-in pack alone", False)
+        assert f"scheduler s1 decides by {live}" in bare["policies"]["note"]
+        assert (
+            f"name a copy of {site.policies}, as it is where scheduler s1 runs, by `-p PATH`"
+            in (bare["policies"]["note"])
+        )
 
 
 def test_policies_that_are_objects_answer_by_themselves(site: Site) -> None:
