@@ -1,4 +1,5 @@
 // An editor of YAML with line numbers, findings, and no styles of its own but those of the page.
+import { autocompletion, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { yaml } from "@codemirror/lang-yaml";
 import { HighlightStyle, bracketMatching, indentUnit, syntaxHighlighting } from "@codemirror/language";
@@ -16,10 +17,26 @@ const colours = HighlightStyle.define([
   { tag: [tags.keyword, tags.typeName, tags.labelName], class: "tok-word" },
 ]);
 
-/** An editor in `parent`, with a sheet of styles. `changed` is told the text; Escape, then Tab leaves it by keyboard. */
-export function editor(parent, { label, changed, styles }) {
+/**
+ * An editor in `parent`, with a sheet of styles. `changed` is told the text; Escape, then Tab leaves it by keyboard.
+ * `complete(text, offset)` gives what could stand at an offset in code points: `{from, to, offers: [{name, sort, detail, page, text}]}`.
+ */
+export function editor(parent, { label, changed, styles, complete }) {
   // In a shadow tree the library adopts sheets, where in a document it would write style elements, which pages may forbid.
   const root = parent.attachShadow({ mode: "open" });
+  const completed = async (context) => {
+    const before = context.state.doc.sliceString(0, context.pos);
+    const last = before.at(-1) ?? "";
+    if (!context.explicit && !/[\w.'"{]/.test(last)) return null;
+    const told = await complete(context.state.doc.toString(), [...before].length);
+    if (!told?.offers.length || context.aborted) return null;
+    const from = [...before].slice(0, told.from).join("").length;
+    return {
+      from,
+      validFor: /^[\w%/-]*$/,
+      options: told.offers.map((one) => ({ label: one.name, type: one.sort, detail: one.detail, info: one.page || undefined, apply: one.text })),
+    };
+  };
   const extensions = [
     lineNumbers(),
     highlightActiveLineGutter(),
@@ -33,9 +50,10 @@ export function editor(parent, { label, changed, styles }) {
     search({ top: true }),
     highlightSelectionMatches(),
     lintGutter(),
+    autocompletion({ override: [completed], icons: false }),
     EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false", tabindex: "0" }),
     EditorView.updateListener.of((update) => update.docChanged && changed(update.state.doc.toString())),
-    keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap, ...lintKeymap, indentWithTab]),
+    keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap, ...searchKeymap, ...lintKeymap, indentWithTab]),
   ];
   const view = new EditorView({ parent: root, root, state: EditorState.create({ doc: "", extensions }) });
   root.adoptedStyleSheets = [...root.adoptedStyleSheets, styles];

@@ -76,6 +76,7 @@ class ConsoleApi:
         told: tuple[tuple[str, Answer], ...] = (
             ("clock", self._steer),
             ("check", self._check),
+            ("complete", self._complete),
             ("try", self._try),
         )
         routes = [
@@ -221,6 +222,13 @@ class ConsoleApi:
     async def _check(self, request: Request) -> Mapping[str, Any]:
         edited = _texts(_body(request))
         return await self._compile(lambda: self.playground.check(edited))
+
+    async def _complete(self, request: Request) -> Mapping[str, Any]:
+        body = _body(request)
+        file, text, offset = body.get("file"), body.get("text"), body.get("offset")
+        if not isinstance(file, str) or not isinstance(text, str) or type(offset) is not int:
+            raise CannotAnswer("`file` and `text` are strings, `offset` is a number")
+        return await self._compile(lambda: self.playground.complete(file, text, offset))
 
     async def _try(self, request: Request) -> Mapping[str, Any]:
         body = _body(request)

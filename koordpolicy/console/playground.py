@@ -13,8 +13,9 @@ from typing import Any, Final
 from koordpolicy.console.questions import Questions
 from koordpolicy.console.worlds.world import CannotAnswer
 from koordpolicy.diagnostics import Diagnostic, Diagnostics
-from koordpolicy.graph import Compiler, Layer, RuleGraph
+from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
 from koordpolicy.kube.snapshot import Snapshot
+from koordpolicy.language_server.completion import Offer, complete
 from koordpolicy.runtime.policies.packs import OWN
 from koordpolicy.runtime.policies.revisions import Reason
 from koordpolicy.runtime.trial.client import Trials
@@ -25,6 +26,9 @@ from koordpolicy.runtime.trial.wire import unpacked
 _MOST_FILES: Final = 200
 _MOST_CHARACTERS: Final = 200_000
 _MOST_FINDINGS: Final = 100
+_MOST_COMPLETED: Final = 40_000
+"""Characters of a file in which something is completed: it is read here, several times over, and not in the process of trials."""
+_MOST_OFFERS: Final = 400
 _MOST_DECISIONS: Final = 400
 
 LIMITS: Final = TrialLimits(cpu=15.0, by_flags=False)
@@ -55,6 +59,8 @@ class Playground:
         self._trials = trials
         self._lock = Lock()
         self._last: tuple[Mapping[str, str], _Tried] | None = None
+        self._good: Compilation | None = None
+        """The last one that compiled: what is being typed mostly does not."""
 
     def check(self, edited: Mapping[str, str]) -> dict[str, Any]:
         """What the compiler says of the revision with edited files: findings in their order, and which decisions differ."""
@@ -102,6 +108,27 @@ class Playground:
         ]
         return {"name": name, "kind": kind, "rows": rows}
 
+    def complete(self, file: str, text: str, offset: int) -> dict[str, Any]:
+        """What could stand at an offset of an edited file, as the language server offers it: what is inserted replaces `from` to `to`.
+
+        Offsets count characters (code points) from 0. Raises `CannotAnswer`.
+        """
+        if len(text) > _MOST_COMPLETED:
+            raise CannotAnswer(f"nothing is completed in files of more than {_MOST_COMPLETED:,} characters")
+        if not 0 <= offset <= len(text):
+            raise CannotAnswer(f"`offset` is a number from 0 to {len(text):,}, the characters of `text`")
+        with self._lock:
+            if self._good is None:
+                self._good = self._compiler.compile(Layer(OWN, self.files), checked=True)
+            found = complete(file, text, offset, self._good, self._good.graph)
+        if found is None:
+            return {"from": offset, "to": offset, "offers": []}
+        return {
+            "from": found.start,
+            "to": found.end,
+            "offers": [_offer(one) for one in found.offers[:_MOST_OFFERS]],
+        }
+
     def _compiled(self, edited: Mapping[str, str]) -> _Tried:
         if len(edited) > _MOST_FILES or sum(map(len, edited.values())) > _MOST_CHARACTERS:
             raise CannotAnswer(
@@ -123,7 +150,7 @@ class Playground:
     def _aside(self, files: Mapping[str, str]) -> _Tried:
         """Compile in the process of trials, and here only what was good there: all but the checks is learned from it."""
         if self._trials is None:
-            compilation = self._compiler.compile(Layer(OWN, files))
+            compilation = self._kept(self._compiler.compile(Layer(OWN, files)))
             return _Tried(compilation.graph, _findings(compilation.found))
         try:
             verdict = self._trials.attempt(TrialRequest(files, tests=False))
@@ -138,7 +165,12 @@ class Playground:
             return _Tried(None, found, f"not tried to its end: {verdict.message}")
         for made in unpacked(verdict.learned):
             self._compiler.learn(made)
-        return _Tried(self._compiler.compile(Layer(OWN, files), checked=True).graph, found)
+        return _Tried(self._kept(self._compiler.compile(Layer(OWN, files), checked=True)).graph, found)
+
+    def _kept(self, compilation: Compilation) -> Compilation:
+        if compilation.graph is not None:
+            self._good = compilation
+        return compilation
 
 
 def _asked(questions: Questions, picture: Snapshot, decision: str, name: str) -> dict[str, Any]:
@@ -146,6 +178,16 @@ def _asked(questions: Questions, picture: Snapshot, decision: str, name: str) ->
         return questions.decision(picture, decision, name)
     except CannotAnswer as error:
         return {"decision": decision, "value": None, "error": str(error), "rules": [], "facts": []}
+
+
+def _offer(one: Offer) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "sort": one.sort.name.lower(),
+        "detail": one.detail,
+        "page": one.page,
+        "text": one.inserted,
+    }
 
 
 def _findings(found: Diagnostics) -> list[dict[str, Any]]:

@@ -110,6 +110,13 @@ class Page:
             )
             await self.tell("Input.dispatchKeyEvent", type="keyUp", **said)
 
+    async def chord(self, key: str) -> None:
+        """A key together with Control."""
+        code, number, _ = _KEYS.get(key, (key, ord(key[0].upper()), key))
+        said = {"key": key, "code": code, "windowsVirtualKeyCode": number, "modifiers": 2}
+        await self.tell("Input.dispatchKeyEvent", type="rawKeyDown", **said)
+        await self.tell("Input.dispatchKeyEvent", type="keyUp", **said)
+
     async def type(self, text: str) -> None:
         await self.tell("Input.insertText", text=text)
 

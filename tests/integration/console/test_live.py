@@ -93,6 +93,8 @@ def test_files_are_named_from_their_bundle_and_not_by_paths_of_the_host(tmp_path
         ("/api/check", {"files": {"a.txt": ""}}, "no YAML"),
         ("/api/check", {"files": {"a.yaml": 1}}, "maps paths to texts"),
         ("/api/check", [], "JSON object"),
+        ("/api/complete", {"file": "a.yaml", "text": "a", "offset": True}, "`offset` is a number"),
+        ("/api/complete", {"file": "a.yaml", "text": "a", "offset": 9}, "from 0 to 1"),
         ("/api/node?name=nobody", None, "no node `nobody`"),
         ("/api/node", None, "say which one"),
         ("/api/source?file=/etc/passwd", None, "no file of these policies"),

@@ -166,6 +166,45 @@ def test_a_slip_in_the_playground_is_found_where_it_stands(demo: str, drive: Cal
     drive(steps)
 
 
+def test_what_could_stand_at_the_cursor_is_offered(demo: str, drive: Callable[[Steps], None]) -> None:
+    shadow = "document.querySelector('.editor').shadowRoot"
+    offers = f"[...{shadow}.querySelectorAll('.cm-tooltip-autocomplete .cm-completionLabel')].map((one) => one.textContent)"
+    text = f"{shadow}.querySelector('.cm-content').innerText"
+
+    async def steps(page: Page) -> None:
+        await opened(page, demo, "playground")
+        await page.until("document.querySelector('.check-state').textContent.startsWith('Compiles')")
+        await page.ask(
+            "[...document.querySelectorAll('button')].find((one) => one.textContent === 'New file').click()"
+        )
+        await page.until("document.querySelector('.tried .differs')")
+        await page.ask(f"{shadow}.querySelector('.cm-content').focus()")
+        await page.chord("End")
+        await page.type(
+            "# 😀😀\n  enab"
+        )  # two letters that are four in JavaScript; a field of the kind, by its beginning
+        await page.until(f"{offers}.length > 0")
+        assert await page.ask(offers) == ["enabled"]
+        await asyncio.sleep(0.1)  # a list that has just come takes no Enter, which was meant for the text
+        await page.press("Enter")
+        await page.until(f"{text}.includes('  enabled: ')")
+        await page.type("{cel: node.cap")
+        await page.until(f"{offers}.includes('capacity')")
+        assert await axe(page) == []
+        await page.press("Escape")
+        await page.until(f"{offers}.length === 0")
+        await page.chord(" ")
+        await page.until(f"{offers}.includes('capacity')")
+        box = await page.ask(
+            f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({shadow}.querySelector('.cm-tooltip-autocomplete li').getBoundingClientRect())"
+        )
+        await page.click(*box)
+        await page.until(f"{text}.includes('node.capacity')")
+        await page.ask("sessionStorage.clear()")
+
+    drive(steps)
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe_finds_nothing(demo: str, drive: Callable[[Steps], None], *, dark: bool) -> None:
     async def steps(page: Page) -> None:

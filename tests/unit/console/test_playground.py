@@ -67,3 +67,33 @@ def test_what_takes_too_much_is_ended_and_says_so() -> None:
         assert "--" not in told["problem"]  # the console has no flags for it
         with pytest.raises(CannotAnswer, match="it takes more than 1 s"):
             one.decisions({"pool.yaml": heavy}, None, None, "CPUSuppress", "node")  # type: ignore[arg-type]
+
+
+def test_what_could_stand_at_an_offset_is_that_of_the_language_server() -> None:
+    with playground() as one:
+        text = "# 😀\n" + POOL.format(parameter="thr")
+        told = one.complete("pool.yaml", text, text.index("thr") + 3)
+        assert text[told["from"] : told["to"]] == "thr"
+        assert "threshold" in [offer["name"] for offer in told["offers"]]
+        assert one.complete("pool.yaml", "", 0)["offers"]
+        with pytest.raises(CannotAnswer, match="`offset` is a number from 0 to 2"):
+            one.complete("pool.yaml", "ab", 3)
+        with pytest.raises(CannotAnswer, match=r"more than 40,000 characters"):
+            one.complete("pool.yaml", " " * 40_001, 0)
+
+
+def test_names_of_edited_policies_are_completed_once_they_compiled() -> None:
+    band = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: QoSClass
+metadata: {name: zz}
+spec: {permittedBands: [batch]}
+"""
+    text = "apiVersion: koordpolicy.io/v1alpha1\nkind: ColocationProfile\nmetadata: {name: a}\nspec:\n  qosClass: "
+    with playground() as one:
+        before = [offer["name"] for offer in one.complete("a.yaml", text, len(text))["offers"]]
+        assert "be" in before
+        assert "zz" not in before
+        told = one.check({"zz.yaml": band})
+        assert told["compiles"], told
+        assert "zz" in [offer["name"] for offer in one.complete("a.yaml", text, len(text))["offers"]]

@@ -58,7 +58,7 @@ export class PlaygroundView {
       fill(this.kind, told.kinds.map((kind) => h("option", { value: kind, selected: kind === "CPUSuppress" }, kind)));
       this.name.value = store.world.nodes[0]?.name ?? "";
       fill(this.names, store.world.nodes.slice(0, 200).map((node) => h("option", { value: node.name })));
-      this.editor = editor(this.place, { label: "Policy", changed: (text) => this.#changed(text), styles });
+      this.editor = editor(this.place, { label: "Policy", changed: (text) => this.#changed(text), complete: (text, offset) => this.#complete(text, offset), styles });
       const names = Object.keys({ ...this.live, ...this.edited });
       const first = names.find((name) => !/\.test\.ya?ml$|koordpolicy\.ya?ml$/.test(name)) ?? names[0];
       if (first) this.#show(first);
@@ -129,6 +129,15 @@ export class PlaygroundView {
       if (told.compiles) this.#try();
     } catch (error) {
       this.state.textContent = error.message;
+    }
+  }
+
+  /** What could stand there; nothing while the server cannot say, which the next check tells of. */
+  async #complete(text, offset) {
+    try {
+      return await post("complete", { file: this.file, text, offset });
+    } catch {
+      return null;
     }
   }
 
