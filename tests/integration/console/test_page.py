@@ -147,7 +147,7 @@ def test_a_slip_in_the_playground_is_found_where_it_stands(demo: str, drive: Cal
     async def steps(page: Page) -> None:
         await opened(page, demo, "playground")
         await page.until(
-            "document.querySelector('.check-state').textContent.startsWith('Compiles: the same')"
+            "document.querySelector('.check-state')?.textContent.startsWith('Compiles: the same')"
         )
         await page.ask(
             "[...document.querySelectorAll('button')].find((one) => one.textContent === 'New file').click()"
@@ -157,7 +157,7 @@ def test_a_slip_in_the_playground_is_found_where_it_stands(demo: str, drive: Cal
         assert "decisions differ" in changed
         await page.ask("document.querySelector('.editor').shadowRoot.querySelector('.cm-content').focus()")
         await page.type("nonsense: 1\n")
-        await page.until("document.querySelector('.check-state').textContent.startsWith('Does not compile')")
+        await page.until("document.querySelector('.check-state')?.textContent.startsWith('Does not compile')")
         finding = await page.until("document.querySelector('.findings .error')?.innerText")
         assert "try-1.yaml:1" in finding
         assert "KP" in finding
@@ -173,7 +173,7 @@ def test_what_could_stand_at_the_cursor_is_offered(demo: str, drive: Callable[[S
 
     async def steps(page: Page) -> None:
         await opened(page, demo, "playground")
-        await page.until("document.querySelector('.check-state').textContent.startsWith('Compiles')")
+        await page.until("document.querySelector('.check-state')?.textContent.startsWith('Compiles')")
         await page.ask(
             "[...document.querySelectorAll('button')].find((one) => one.textContent === 'New file').click()"
         )
