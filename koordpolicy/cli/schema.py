@@ -5,6 +5,7 @@ from pathlib import Path
 
 from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.cli.tuning.page import report_page
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.crds import write_crds
@@ -13,7 +14,7 @@ from koordpolicy.language.schema import schemas, write_schemas
 from koordpolicy.language_server.page import editors_page
 from koordpolicy.runtime.metrics.page import metrics_page
 
-PAGES = {"editors.md": editors_page(), "metrics.md": metrics_page()}
+PAGES = {"editors.md": editors_page(), "metrics.md": metrics_page(), "report.md": report_page()}
 """Pages of the manual on what stands above the language."""
 
 

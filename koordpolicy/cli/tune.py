@@ -12,7 +12,7 @@ from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
 from koordpolicy.cli.counted import counted
 from koordpolicy.cli.edits import show_change, write_text
 from koordpolicy.cli.simulation.effect import demand_profiles
-from koordpolicy.cli.simulation.runs import workload_of
+from koordpolicy.cli.simulation.runs import contention_of, faults_of, workload_of
 from koordpolicy.cli.simulation.words import BOLD, DIM, GREEN, YELLOW, Page
 from koordpolicy.cli.start import INTERRUPTED
 from koordpolicy.cli.terminal import Terminal
@@ -25,6 +25,7 @@ from koordpolicy.cli.tuning.space import Space, space_of
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.files import replace_file
 from koordpolicy.language.kinds.rollout import RolloutSpec
+from koordpolicy.simulator.balance import deschedules
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -36,14 +37,27 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         raise CannotRunError(f"--evidence writes *.json or *.md, not `{arguments.evidence}`")
     space = space_of(arguments.paths)
     demand_profiles(((", ".join(arguments.paths), space.graph),))
+    objective.demand(_parts(arguments, space))
     _demand_no_rollout(arguments, space)
     workload_of(arguments, arguments.seed)
+    contention_of(arguments.contention)
+    faults_of(arguments)
     pool = engine(arguments.jobs)
     try:
         return _tuned(space, objective, arguments, pool, terminal)
     finally:
         terminal.end_progress()
         _stop(pool)
+
+
+def _parts(arguments: argparse.Namespace, space: Space) -> set[str]:
+    """The parts of a report that are there under a condition, and will be."""
+    there = {
+        "agents": arguments.agents,
+        "faults": arguments.faults is not None,
+        "descheduling": deschedules(space.graph),
+    }
+    return {part for part, is_there in there.items() if is_there}
 
 
 def _stop(pool: Executor) -> None:
@@ -127,8 +141,13 @@ def _searched(
         yield from page.wrapped(f"subject to {one}", 2)
     if found.failed:
         yield page.paint(f"  {counted(found.failed, 'trial')} failed", YELLOW)
+        yield from page.wrapped(f"the last one: {found.problem}", 4)
     if found.exhausted:
         yield "  all choices were tried"
+    if found.out_of_time:
+        kept = f"--study {arguments.study}" if arguments.study else "--study FILE, which keeps a search,"
+        yield page.paint(f"  the time is up, after {len(found.trials)} of {arguments.trials} trials", YELLOW)
+        yield from page.wrapped(f"{kept} and --resume go on with it", 4)
     yield ""
     for mark in space.tunables:
         after = "?" if best is None else mark.written(best.steps[mark.name])

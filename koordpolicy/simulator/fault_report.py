@@ -31,6 +31,7 @@ def faults(of: Faults | None) -> dict[str, Any] | None:
         "lostPods": len(counts.lost),
         "placedAnew": len(counts.anew),
         "nodeSecondsWithoutReports": counts.silent / SECOND,
+        "refused": sum(counts.refused.values()),
         "refusedWrites": {str(code): count for code, count in sorted(counts.refused.items())},
         "bindingsDelayed": len(counts.delayed),
     }

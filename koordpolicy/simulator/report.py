@@ -271,6 +271,7 @@ def _agents(simulation: Simulation) -> dict[str, Any] | None:
         "rounds": counts.rounds,
         "fileWrites": counts.writes,
         "refusedWrites": counts.refused,
+        "evicted": sum(simulation.journal.evicted.values()),
         "evictions": dict(sorted(simulation.journal.evicted.items())),
         "oomKills": counts.killed,
         "throttledContainerHours": counts.throttled / HOUR,

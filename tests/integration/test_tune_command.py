@@ -179,3 +179,44 @@ def test_ends_of_a_range_that_policies_refuse_are_told_before_anything_takes_tim
     assert code == CANNOT_RUN
     assert "with the least values of all marks the policies do not compile" in told
     assert "KP406" in told
+
+
+def test_a_search_ends_when_its_time_is_up_and_goes_on_from_there(pack: Path, tmp_path: Path) -> None:
+    study = str(tmp_path / "study")
+    flags = (*AIM, "--seeds", "1", "--confirm-seeds", "1", "--trials", "3", "--study", study)
+    code, text, _ = tune(pack, *flags, "--minutes", "0.0001")  # the first trial takes longer than that
+    assert code == FINDINGS, text  # what there is was tried, and nothing else
+    assert "the time is up, after 1 of 3 trials" in text
+    assert f"--study{study}and--resumegoon" in "".join(text.split())  # however its lines are broken
+    file = tmp_path / "told.json"
+    code, text, _ = tune(pack, *flags, "--minutes", "10", "--resume", "--evidence", str(file))
+    assert code == OK, text
+    assert "the time is up" not in text
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert [one["number"] for one in found["trials"]] == [0, 1, 2]
+    assert found["search"]["outOfTime"] is False
+
+
+def test_without_a_study_it_says_what_would_have_kept_it(pack: Path) -> None:
+    flags = ("--seeds", "1", "--trials", "3", "--minutes", "0.0001")
+    code, text, _ = tune(pack, *AIM, *flags)
+    assert (code, "--study FILE, which keeps a search" in " ".join(text.split())) == (FINDINGS, True)
+    code, text, _ = tune(pack, *AIM, *flags, "-o", "json")
+    told = json.loads(text)["search"]
+    assert (code, told["outOfTime"], told["interrupted"]) == (FINDINGS, True, False)
+
+
+def test_trials_meet_faults_and_are_judged_by_what_they_cost(pack: Path, tmp_path: Path) -> None:
+    faults = tmp_path / "faults.yaml"
+    faults.write_text("faults:\n- nodeLoss: {at: 20m, nodes: {count: 1}}\n", encoding="utf-8")
+    flags = ("--seeds", "1", "--trials", "2", "--faults", str(faults), "-o", "json")
+    lost = ("--minimise", "report.faults.lostPods + report.faults.refused")
+    code, text, said = tune(pack, *lost, *flags)
+    assert code in (OK, FINDINGS), said
+    trials = json.loads(text)["trials"]
+    assert [one["objective"] > 0 for one in trials] == [True, True]
+    code, _, said = tune(pack, *lost, "--trials", "1")
+    assert (code, "--faults FILE" in said) == (CANNOT_RUN, True)
+    faults.write_text("faults:\n- nodeLos: {at: 20m}\n", encoding="utf-8")
+    code, _, said = tune(pack, *lost, *flags)
+    assert (code, "did you mean `nodeLoss`" in said) == (CANNOT_RUN, True), said

@@ -78,7 +78,14 @@ def evidence(
             }
             for mark in space.tunables
         ],
-        "search": {"seeds": list(seeds), "best": None if best is None else best.value, "failed": found.failed, "interrupted": found.interrupted},
+        "search": {
+            "seeds": list(seeds),
+            "best": None if best is None else best.value,
+            "failed": found.failed,
+            "problem": found.problem,
+            "interrupted": found.interrupted,
+            "outOfTime": found.out_of_time,
+        },
         "confirmation": None if confirmed is None else _confirmation(confirmed),
         "measures": [] if confirmed is None else whatif.found(confirmed.before, confirmed.after, NAMES)["measures"],
         "trials": [

@@ -1,10 +1,26 @@
 """The record `report`: what an objective and constraints may read of a simulation, by the names of `simulate -o json`."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from koordpolicy.language.cel.types import DOUBLE
+from koordpolicy.language.cel.types import DOUBLE, STRING, Type, map_of, record
 from koordpolicy.language.facts.table import Fact, Record
+
+_COUNTS: Final = map_of(STRING, DOUBLE)
+_OFFERS: Final = "offer"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A number of the report, or a map of numbers by names; `unit` is that of the numbers."""
+
+    path: str
+    unit: str
+    meaning: str
+    type: Type = DOUBLE
+    may_be_missing: bool = False
+
 
 _OVER_TIME: Final = {
     "mean": "mean over time",
@@ -12,58 +28,145 @@ _OVER_TIME: Final = {
     "max": "the highest",
 }
 _SHARES: Final = {
-    "cpuUsed": "Share of all CPU in use",
-    "cpuRequested": "Share of all CPU requested",
-    "cpuBestEffort": "Share of all CPU in use by best-effort work",
-    "memoryUsed": "Share of all memory in use",
+    "cpuUsed": "All CPU in use",
+    "cpuRequested": "All CPU requested",
+    "cpuBestEffort": "All CPU in use by best-effort work",
+    "memoryUsed": "All memory in use",
 }
-_PODS: Final = ("total", "scheduled", "pending", "refused", "notOurs", "notArrived", "finished", "running")
-_SINGLE: Final = {
-    "scheduling.attempts": "Attempts to place a pod.",
-    "scheduling.preempted": "Pods that were preempted.",
-    "suppression.shareOfNodeTime": "Share of the time of nodes with best-effort work in which that was suppressed.",
-    "suppression.withheldCoreHours": "Core hours withheld from best-effort work.",
-    "suppression.withheldShare": "Share of the CPU that best-effort work asked for and did not get.",
-    "suppression.givenCoreHours": "Core hours that best-effort work got.",
-    "batch.coreHours": "Core hours of best-effort work.",
-    "batch.finishedPodsAnHour": "Pods that finished, an hour.",
-    "services.shortOfNodeTime": "Share of node time in which services got less CPU than they wished.",
-    "services.minutes": "Service minutes.",
-    "services.violationMinutes": "Service minutes in which one was slower than its objective.",
-    "services.violationShare": "The same as a share of all service minutes.",
-    "services.medianSeconds": "Median response time of services, in seconds.",
-    "services.tailSeconds": "Response time of services at the tail, in seconds.",
-    "fragmentation.stranded": "Share of free CPU that is in small pieces.",
-    "balance.deviation": "Standard deviation of nodes' shares of CPU in use.",
-    "balance.highestNode": "Share of CPU in use on the fullest node.",
-    "balance.lowestNode": "Share of CPU in use on the emptiest node.",
+_PODS: Final = {
+    "total": "All pods of the workload.",
+    "scheduled": "Pods that got a node.",
+    "pending": "Pods that wait for a node at the end.",
+    "refused": "Pods that were not created, as admission refused them.",
+    "notOurs": "Pods of another scheduler.",
+    "notArrived": "Pods that had not come when the simulation ended.",
+    "finished": "Pods that finished.",
+    "running": "Pods that run at the end.",
+    "placedAnew": "Pods that were on a node already and were placed anew.",
+    "onOtherNodes": "Those of them that are on another node than before.",
+}
+_BALANCE: Final = {
+    "deviation": ("share", "Standard deviation of nodes' CPU in use"),
+    "highestNode": ("share", "CPU in use on the fullest node"),
+    "lowestNode": ("share", "CPU in use on the emptiest node"),
+    "overloadedNodes": ("nodes", "Nodes above the threshold of a descheduler's strategy by load"),
+}
+_WAITS: Final = {
+    "mean": "the mean",
+    "p50": "the median",
+    "p95": "exceeded by a twentieth",
+    "max": "the longest",
 }
 
-REPORT: Final = Record(
-    "report",
-    "What came of a simulation: shares from 0 to 1, CPU in cores, times in seconds.",
-    (
-        *(
-            Fact(f"utilisation.{name}.{part}", DOUBLE, f"{meaning}, {how}.", frozenset())
-            for name, meaning in _SHARES.items()
-            for part, how in _OVER_TIME.items()
-        ),
-        *(Fact(f"pods.{name}", DOUBLE, f"Pods: {name}.", frozenset()) for name in _PODS),
-        *(
-            Fact(f"scheduling.waitSeconds.{part}", DOUBLE, f"Wait for a node: {part}.", frozenset())
-            for part in ("mean", "p50", "p95", "max")
-        ),
-        *(Fact(path, DOUBLE, meaning, frozenset()) for path, meaning in _SINGLE.items()),
+MEASURED: Final = (
+    *(
+        Measured(f"utilisation.{name}.{part}", "share", f"{meaning}, {how}.")
+        for name, meaning in _SHARES.items()
+        for part, how in _OVER_TIME.items()
     ),
+    *(Measured(f"pods.{name}", "pods", meaning) for name, meaning in _PODS.items()),
+    Measured("admission.kept", "pods", "Pods that were over, and whose end rules of admission refused."),
+    Measured("colocation.profiles", "pods", "Pods that each colocation profile took, by its name.", _COUNTS),
+    Measured("colocation.bands", "pods", "Pods in each band, by its name.", _COUNTS),
+    Measured("scheduling.attempts", "attempts", "Attempts to place a pod."),
+    Measured("scheduling.preempted", "pods", "Pods that went for another one."),
+    *(
+        Measured(f"scheduling.waitSeconds.{part}", "seconds", f"Wait for a node, {how}.")
+        for part, how in _WAITS.items()
+    ),
+    Measured("volumes.bound", "volumes", "Claims that were bound."),
+    Measured("volumes.made", "volumes", "Volumes that were made for claims."),
+    Measured(
+        "overcommit", "cores, bytes", "What each resource of overcommit came to, by its name.",
+        map_of(STRING, record(_OFFERS)),
+    ),
+    Measured("suppression.shareOfNodeTime", "share", "Time of nodes with best-effort work in which that was suppressed."),
+    Measured("suppression.hostingNodeHours", "node hours", "Time of nodes with best-effort work."),
+    Measured("suppression.withheldCoreHours", "core hours", "CPU withheld from best-effort work."),
+    Measured("suppression.withheldShare", "share", "CPU that best-effort work asked for and did not get."),
+    Measured("suppression.givenCoreHours", "core hours", "CPU that best-effort work got."),
+    Measured("batch.coreHours", "core hours", "CPU that best-effort work used."),
+    Measured("batch.finishedPodsAnHour", "pods an hour", "Pods that finished."),
+    Measured("services.shortOfNodeTime", "share", "Node time in which services got less CPU than they wished."),
+    Measured("services.minutes", "minutes", "Time of all services together."),
+    Measured("services.violationMinutes", "minutes", "That in which a service was slower than its objective."),
+    Measured("services.violationShare", "share", "The same of all service minutes."),
+    Measured("services.medianSeconds", "seconds", "Median response time of services."),
+    Measured("services.tailSeconds", "seconds", "Response time of services at the tail."),
+    Measured("fragmentation.freeCores", "cores", "CPU that is free at the end."),
+    Measured("fragmentation.pieceCores", "cores", "Median request of a pod of the workload."),
+    Measured("fragmentation.stranded", "share", "Free CPU that is of no use to pods of that size."),
+    *(
+        Measured(f"balance.{prefix}{name}", unit, f"{meaning}, {how}.", may_be_missing=name == "overloadedNodes")
+        for prefix, how in (("", "mean over time"), ("atTheEnd.", "at the end"))
+        for name, (unit, meaning) in _BALANCE.items()
+    ),
+    Measured("descheduling.rounds", "rounds", "Rounds of the descheduler."),
+    Measured("descheduling.evicted", "pods", "Pods that the descheduler moved."),
+    Measured("descheduling.moves", "pods", "Pods that strategies would have go, by strategy.", _COUNTS),
+    Measured("descheduling.results", "pods", "What came of those, by result.", _COUNTS),
+    Measured("descheduling.migrations", "migrations", "Migrations by their phase.", _COUNTS),
+    Measured("agents.nodes", "nodes", "Nodes whose agents ran."),
+    Measured("agents.rounds", "rounds", "Rounds of all agents."),
+    Measured("agents.fileWrites", "writes", "Writes to files of the kernel."),
+    Measured("agents.refusedWrites", "writes", "Those that the kernel refused."),
+    Measured("agents.evicted", "pods", "Pods that agents evicted, for whatever reason."),
+    Measured("agents.evictions", "pods", "The same by reason: `BEMemoryEvict`, ...", _COUNTS),
+    Measured("agents.oomKills", "containers", "Containers that the OOM killer ended."),
+    Measured("agents.throttledContainerHours", "container hours", "Time in which containers were throttled."),
+    Measured("faults.lostPods", "pods", "Pods that were deleted with lost nodes."),
+    Measured("faults.placedAnew", "pods", "Those of them that got a node again."),
+    Measured("faults.nodeSecondsWithoutReports", "node seconds", "Time in which nothing was heard of nodes."),
+    Measured("faults.refused", "writes", "Writes that the API server refused."),
+    Measured("faults.refusedWrites", "writes", "The same by its code: `429`, ...", _COUNTS),
+    Measured("faults.bindingsDelayed", "pods", "Pods whose binding was among them."),
+)  # fmt: skip
+"""In the order of the report. Those of `NEEDS` are there under a condition."""
+
+OFFERED: Final = (
+    Measured("offeredMean", "cores, bytes", "What nodes offered, mean over time."),
+    Measured("allocatedMean", "cores, bytes", "What pods requested of it, mean over time."),
+    Measured("allocatedMax", "cores, bytes", "What pods requested of it, the highest."),
 )
+"""What stands below each name of `overcommit`: `report.overcommit["kubernetes.io/batch-cpu"].offeredMean`."""
+
+NEEDS: Final[Mapping[str, str]] = {
+    "agents": "add --agents, by which the agents of nodes run",
+    "faults": "say by --faults FILE what goes wrong",
+    "descheduling": "no policy lets the descheduler move pods",
+}
+"""Parts of a report that are there under a condition, with what is to be done where it is not met."""
 
 
-def measured(report: Mapping[str, Any]) -> dict[str, float]:
-    """The values of the record's facts in a report."""
-    found: dict[str, float] = {}
+def _record(name: str, meaning: str, measured: tuple[Measured, ...]) -> Record:
+    return Record(
+        name,
+        meaning,
+        tuple(
+            Fact(one.path, one.type, f"{one.meaning} In {one.unit}.", frozenset(), one.may_be_missing)
+            for one in measured
+        ),
+    )
+
+
+REPORT: Final = _record("report", "What came of a simulation: shares lie between 0 and 1.", MEASURED)
+OFFER: Final = _record(_OFFERS, "What came of one resource: CPU in cores, memory in bytes.", OFFERED)
+
+
+def measured(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the record's facts in a report; those that it does not have are left out."""
+    found: dict[str, Any] = {}
     for fact in REPORT.facts:
         value: Any = report
         for step in fact.path.split("."):
-            value = value[step]
-        found[fact.path] = float(value)
+            value = None if value is None else value[step]
+        if value is not None:
+            found[fact.path] = _number(value)
     return found
+
+
+def _number(value: Any) -> Any:
+    """The same with numbers that CEL takes for doubles, at any depth."""
+    if isinstance(value, Mapping):
+        return {name: _number(one) for name, one in value.items()}
+    return float(value)

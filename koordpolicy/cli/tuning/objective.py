@@ -1,17 +1,18 @@
 """What is wanted: a number of the report in CEL, and constraints on it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from koordpolicy.cli.command import CannotRunError
-from koordpolicy.cli.tuning.measures import REPORT, measured
+from koordpolicy.cli.tuning.measures import NEEDS, OFFER, REPORT, measured
 from koordpolicy.diagnostics import Severity
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.checker import Problem, check_as
 from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
 from koordpolicy.language.cel.recovery import parse_all
@@ -23,7 +24,7 @@ _ROOT: Final = "report"
 _ENVIRONMENT: Final = Environment(
     variables={_ROOT: record(REPORT.name)},
     functions=FUNCTIONS,
-    facts=FactTable((REPORT,)),
+    facts=FactTable((REPORT, OFFER)),
     homogeneous_literals=True,
     literal_checks=True,
 )
@@ -42,8 +43,19 @@ class Objective:
 
     def __init__(self, text: str, constraints: Sequence[str], *, maximise: bool) -> None:
         self.text, self.maximise, self.constraints = text, maximise, tuple(constraints)
-        self._value = _compiled("--maximise" if maximise else "--minimise", text, DOUBLE)
-        self._holds = {one: _compiled("--subject-to", one, BOOL) for one in constraints}
+        flag = "--maximise" if maximise else "--minimise"
+        read = {(flag, text): _checked(flag, text, DOUBLE)}
+        read |= {("--subject-to", one): _checked("--subject-to", one, BOOL) for one in constraints}
+        self._read = {where: facts_of(node) for where, node in read.items()}
+        self._value = compile_row((_ROOT,), read[flag, text])
+        self._holds = {one: compile_row((_ROOT,), read["--subject-to", one]) for one in constraints}
+
+    def demand(self, parts: Collection[str]) -> None:
+        """Raise CannotRunError for what stands in a part of the report that is not among those that there will be."""
+        for (flag, text), facts in self._read.items():
+            for part in sorted({path.partition(".")[0] for name, path in facts if name == REPORT.name}):
+                if part in NEEDS and part not in parts:
+                    raise CannotRunError(f"{flag} `{text}`: there will be no `report.{part}`; {NEEDS[part]}")
 
     def value(self, report: Mapping[str, Any]) -> Value:
         """What a report is worth. Raises `CannotRunError` where an expression has no value of it."""
@@ -59,14 +71,14 @@ class Objective:
         return one > other if self.maximise else one < other
 
 
-def _asked(program: RowProgram, text: str, facts: Mapping[str, float]) -> Any:
+def _asked(program: RowProgram, text: str, facts: Mapping[str, Any]) -> Any:
     try:
         return program.call(facts)
     except CelError as error:
         raise CannotRunError(f"`{text}` has no value: {error}") from None
 
 
-def _compiled(flag: str, text: str, wanted: Type) -> RowProgram:
+def _checked(flag: str, text: str, wanted: Type) -> ir.Node:
     parsed = parse_all(text)
     problems: list[Problem] = []
     node: ir.Node | None = None
@@ -78,7 +90,7 @@ def _compiled(flag: str, text: str, wanted: Type) -> RowProgram:
     ]
     if wrong or node is None:
         raise CannotRunError("\n".join(_shown(flag, text, one) for one in wrong) or f"{flag}: `{text}`")
-    return compile_row((_ROOT,), node)
+    return node
 
 
 def _shown(flag: str, text: str, problem: Problem | SyntaxProblem) -> str:

@@ -43,13 +43,15 @@ class Trial:
 
 @dataclass(slots=True)
 class Found:
-    """What came of a search."""
+    """What came of a search; `problem` is why the last of the failed trials failed."""
 
     trials: list[Trial] = field(default_factory=list)
     failed: int = 0
     importance: dict[str, float] | None = None
     interrupted: bool = False
     exhausted: bool = False
+    out_of_time: bool = False
+    problem: str | None = None
 
 
 Told = Callable[[Found, "Trial | None"], None]
@@ -198,6 +200,7 @@ def _go_on(
                 trial, steps, [pool.submit(evaluate, job_of(texts, arguments, seed)) for seed in seeds]
             )  # fmt: skip
         if not running:
+            found.out_of_time = begun < arguments.trials and not found.exhausted
             return
         wait([one for _, _, jobs in running.values() for one in jobs if not one.done()], 1, FIRST_COMPLETED)
         for number, (trial, steps, jobs) in list(running.items()):
@@ -210,6 +213,7 @@ def _go_on(
                 trial.set_user_attr("error", str(error))
                 study.tell(trial, state=_optuna().trial.TrialState.FAIL)
                 found.failed += 1
+                found.problem = str(error)
                 if not found.trials and found.failed >= _HOPELESS:
                     raise CannotRunError(
                         f"{found.failed} trials failed, and none succeeded: {error}"

@@ -7,6 +7,7 @@ import pytest
 
 from koordpolicy.cli.main import COMMANDS, parser
 from koordpolicy.cli.schema import PAGES as MORE
+from koordpolicy.cli.tuning.measures import MEASURED
 from koordpolicy.diagnostics.catalogue import CATALOGUE
 from koordpolicy.language.cel.checker.macros import USAGE as MACROS
 from koordpolicy.language.cel.library import FUNCTIONS
@@ -85,6 +86,11 @@ def test_every_command_and_its_arguments_are_in_the_manual() -> None:
 def test_every_metric_is_in_the_manual() -> None:
     listed = cells("metrics.md")
     assert [metric.name for metric in METRICS if f"`{metric.name}`" not in listed] == []
+
+
+def test_every_number_of_the_report_is_in_the_manual() -> None:
+    listed = cells("report.md")
+    assert [one.path for one in MEASURED if f"`report.{one.path}`" not in listed] == []
 
 
 def test_every_field_has_a_meaning() -> None:
