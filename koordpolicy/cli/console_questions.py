@@ -9,6 +9,7 @@ from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.explain import answer_data
 from koordpolicy.cli.explain_admission import READ, plain_admission
 from koordpolicy.cli.explain_gang import gang_of_picture, plain_gang
+from koordpolicy.cli.explain_migration import migration_of_pod, plain_migration
 from koordpolicy.cli.explain_node_room import owned_devices, owned_zones, plain_room
 from koordpolicy.cli.explain_pod import (
     objects_by_key,
@@ -63,6 +64,12 @@ class ConsoleQuestions:
         objects = PictureObjects(graph, {resource: picture.of(resource) for resource in READ})
         with _answering():
             return plain_admission(Rehearsal(graph, objects, picture.taken).of(submitted), self._policies)
+
+    def migration(self, picture: Snapshot, name: str) -> dict[str, Any] | None:
+        """See `Questions`."""
+        with _answering() as terminal:
+            found = migration_of_pod(self._policies, picture, name, terminal)
+            return None if found is None else plain_migration(found, self._policies)
 
     def node(self, picture: Snapshot, name: str) -> dict[str, Any]:
         """See `Questions`."""

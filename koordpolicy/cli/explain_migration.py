@@ -1,13 +1,13 @@
 """`koordpolicy explain migration JOB`, or of a pod: why a migration was made, where its pod is to go, and what it waits for."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.explain_move import known_objects
 from koordpolicy.cli.picture import as_of_reports, picture_of
-from koordpolicy.cli.pod_policies import policies_of
+from koordpolicy.cli.pod_policies import Policies, policies_of
 from koordpolicy.cli.simulation.words import Page, length
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.descheduler.migration.job import MigrationJob, read_job
@@ -44,11 +44,31 @@ def explain_migration(arguments: argparse.Namespace, terminal: Terminal) -> int:
         cluster = as_of_reports(cluster)
     policies = policies_of(arguments, heard)
     jobs = [*_jobs(cluster, terminal)]
-    job = _named(jobs, str(arguments.name))
-    objects = known_objects(cluster, terminal)
+    found = _standing(policies, cluster, jobs, _named(jobs, str(arguments.name)), terminal)
+    if arguments.output == "json":
+        terminal.print(json_text(plain_migration(found, policies), indent=2))
+    else:
+        terminal.print("\n".join(_lines(found, policies.graph, Page(terminal.width, terminal.colour()))))
+    return OK
+
+
+def migration_of_pod(
+    policies: Policies, cluster: Snapshot, pod: str, terminal: Terminal
+) -> MigrationStanding | None:
+    """The latest migration of a pod, `namespace/name`, or the one that it came by; None without any. Raises `CannotRunError`."""
+    jobs = [*_jobs(cluster, terminal)]
+    job = _latest(one for one in jobs if "/".join(one.pod) == pod) or _latest(
+        one for one in jobs if pod_of_status(one) == pod
+    )
+    return None if job is None else _standing(policies, cluster, jobs, job, terminal)
+
+
+def _standing(
+    policies: Policies, cluster: Snapshot, jobs: list[MigrationJob], job: MigrationJob, terminal: Terminal
+) -> MigrationStanding:
     picture = MigrationPicture(
         policies.graph,
-        objects,
+        known_objects(cluster, terminal),
         jobs,
         {one["metadata"]["name"]: one for one in cluster.of(RESERVATIONS)},
         {
@@ -61,15 +81,9 @@ def explain_migration(arguments: argparse.Namespace, terminal: Terminal) -> int:
         cluster.taken,
     )
     try:
-        found = picture.standing(job)
+        return picture.standing(job)
     except (CelError, ObjectError) as error:
         raise CannotRunError(f"it cannot be told where the migration `{job.name}` stands: {error}") from None
-    if arguments.output == "json":
-        plain = {**_plain(found, policies.graph), "policies": policies.plain()}
-        terminal.print(json_text(plain, indent=2))
-    else:
-        terminal.print("\n".join(_lines(found, policies.graph, Page(terminal.width, terminal.colour()))))
-    return OK
 
 
 def _jobs(cluster: Snapshot, terminal: Terminal) -> Iterator[MigrationJob]:
@@ -86,13 +100,18 @@ def _named(jobs: list[MigrationJob], name: str) -> MigrationJob:
     own = [one for one in jobs if one.name == name]
     namespace, _, short = name.rpartition("/")
     of_pod = [one for one in jobs if one.pod == (namespace or "default", short)]
-    found = max(own or of_pod, key=lambda one: (not one.done, one.created_at, one.name), default=None)
+    found = _latest(own or of_pod)
     if found is None:
         raise CannotRunError(
             f"there is no PodMigrationJob `{name}`, nor one of a pod of that name, of {len(jobs):,};"
             f" whether the pod would be moved says `koordpolicy explain move {name}`"
         )
     return found
+
+
+def _latest(jobs: Iterable[MigrationJob]) -> MigrationJob | None:
+    """One that is not over before others."""
+    return max(jobs, key=lambda one: (not one.done, one.created_at, one.name), default=None)
 
 
 def _made_by(job: MigrationJob, graph: RuleGraph) -> tuple[str, str, str, str]:
@@ -112,8 +131,9 @@ def _place(graph: RuleGraph, decision: str) -> str:
     return place(rules[0].span) if rules else ""
 
 
-def _plain(found: MigrationStanding, graph: RuleGraph) -> dict[str, Any]:
-    job = found.job
+def plain_migration(found: MigrationStanding, policies: Policies) -> dict[str, Any]:
+    """As JSON values."""
+    job, graph = found.job, policies.graph
     strategy, reason, profile, line = _made_by(job, graph)
     return {
         "migration": job.name,
@@ -134,6 +154,7 @@ def _plain(found: MigrationStanding, graph: RuleGraph) -> dict[str, Any]:
             {"what": one.what, "decision": one.decision or None, "rule": _rule(graph, one.decision) or None}
             for one in found.waits
         ],
+        "policies": policies.plain(),
     }
 
 

@@ -17,6 +17,10 @@ class Questions(Protocol):
         """What webhooks make of a pod at its creation, rule by rule: `koordpolicy explain pod -f`."""
         ...
 
+    def migration(self, picture: Snapshot, name: str) -> dict[str, Any] | None:
+        """Why a descheduler moves a pod, where it goes and what that waits for: `koordpolicy explain migration`; None where it has no migration."""
+        ...
+
     def node(self, picture: Snapshot, name: str) -> dict[str, Any]:
         """Who has the devices and CPUs of a node: `koordpolicy explain node`."""
         ...

@@ -1,4 +1,6 @@
-"""Why a pod is where it is, as one story: what webhooks made of it, how the scheduler decided, what its node does to it, how it ended."""
+"""Why a pod is where it is, as one story: what webhooks made of it, how the scheduler decided, what its node does to it, whether it is moved,
+how it ended.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -24,7 +26,9 @@ def story_of(
     """
     now = picture.taken
     mine = sorted((span for span in spans if span.pod == name), key=lambda span: span.start)
-    if not mine and submitted is None and not any(pod_name(pod) == name for pod in picture.pods):
+    migration = _told(lambda: questions.migration(picture, name) or {})
+    known = mine or submitted is not None or migration.get("migration")
+    if not known and not any(pod_name(pod) == name for pod in picture.pods):
         raise CannotAnswer(f"there is no pod `{name}`, and was none: `namespace/name` is what it is called")
     current = next((span for span in reversed(mine) if span.at(now) and span.node), None)
     chapters: dict[str, Any] = {
@@ -39,6 +43,8 @@ def story_of(
     if current is not None:
         chapters["node"] = _told(lambda: questions.decision(picture, SUPPRESSION, current.node))
         chapters["heldBack"] = current.qos == _BEST_EFFORT
+    if migration:
+        chapters["migration"] = migration
     return chapters
 
 

@@ -40,7 +40,7 @@ class NodeShown:
 class PodSpan:
     """A pod's time on a node, or before it had one (`node` is then empty): nanoseconds since 1970, `end` None while it lasts.
 
-    `outcome` says how it ended: `finished`, `preempted` for another pod, `evicted` by the agent of its node, `moved` by the descheduler, or empty.
+    `outcome` says how it ended: `finished`, `preempted` for another pod, `evicted` by the agent of its node, `moved` by the descheduler, `lost` with its node, or empty.
     """
 
     pod: str

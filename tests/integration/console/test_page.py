@@ -2,56 +2,21 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import REPOSITORY
-from tests.integration.console.browser import Page, browser
+from tests.integration.console.browser import Page
 from tests.integration.console.console import console
+from tests.integration.console.driving import Steps, axe, opened
 from tests.parts.deployed import install
 from tests.parts.shared import SharedServer
 
-AXE = (REPOSITORY / "tests/data/axe/axe.min.js").read_text(encoding="utf-8")
 TITLE = "document.querySelector('.panel h2')?.textContent"
 TIME = "document.querySelector('.time')?.textContent"
 HOSTILE = "<img src=x onerror=\"document.title='taken'\">"
-
-Steps = Callable[[Page], Awaitable[None]]
-
-
-@pytest.fixture(scope="module")
-def drive(part: Callable[[str], Path]) -> Iterator[Callable[[Steps], None]]:
-    """Does something with the page of one browser; afterwards its scripts have failed nowhere, and nothing came from elsewhere."""
-    program = part("chromium")
-    with asyncio.Runner() as runner:
-        stack = AsyncExitStack()
-        page = runner.run(stack.enter_async_context(browser(program)))
-
-        def do(steps: Steps) -> None:
-            async def whole() -> None:
-                page.problems.clear()
-                page.requests.clear()
-                await page.size(1280, 800)
-                try:
-                    await steps(page)
-                finally:
-                    await page.tell("Page.navigate", url="about:blank")
-
-            runner.run(whole())
-            assert page.problems == []
-            places = {
-                address.split("/")[2].split(":")[0] for address in page.requests if address.startswith("http")
-            }
-            assert places == {"127.0.0.1"}
-
-        try:
-            yield do
-        finally:
-            runner.run(stack.aclose())
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +24,6 @@ def demo() -> Iterator[str]:
     """The example, whose clock is at rest."""
     with console("--paused") as address:
         yield address
-
-
-async def opened(page: Page, address: str, view: str = "cluster") -> None:
-    await page.go(f"{address}/#/{view}")
-    await page.until("document.querySelector('#tabs a[aria-current]')")
 
 
 async def step(page: Page, moment: str) -> None:
@@ -232,18 +192,6 @@ def test_axe_finds_nothing(demo: str, drive: Callable[[Steps], None], *, dark: b
         assert await page.ask("document.documentElement.scrollWidth") == 420
 
     drive(steps)
-
-
-async def axe(page: Page) -> list[Any]:
-    """What axe-core finds wrong."""
-    await page.tell("Runtime.evaluate", expression=AXE)
-    found: list[Any] = json.loads(
-        await page.ask(
-            "axe.run(document, {resultTypes: ['violations']}).then(({violations}) => JSON.stringify(violations.map("
-            "(one) => [one.id, one.nodes.slice(0, 3).map((node) => node.html + node.failureSummary)])))"
-        )
-    )
-    return found
 
 
 def test_hostile_names_are_only_text(tmp_path: Path, drive: Callable[[Steps], None]) -> None:

@@ -217,6 +217,7 @@ const ENDS = {
   preempted: "Preempted for others",
   evicted: "Evicted by the agent of its node",
   moved: "Evicted by the descheduler",
+  lost: "Lost with its node",
 };
 
 function story(told) {
@@ -224,7 +225,7 @@ function story(told) {
   const last = told.history.at(-1);
   const over = !told.on && last?.outcome;
   const title = told.on
-    ? ["On ", nodeLink(told.on.node), ` since ${moment(told.on.start, store.clock)}.`]
+    ? ["On ", nodeLink(told.on.node), told.on.start ? ` since ${moment(told.on.start, store.clock)}.` : "."]
     : scheduling.unknown
       ? [told.admission && !told.history.length ? "It comes later in this simulation." : scheduling.unknown]
       : scheduling.gates?.length
@@ -240,6 +241,7 @@ function story(told) {
       told.admission && chapter("Webhook", admission(told.admission)),
       !((over || told.admission) && scheduling.unknown) && chapter("Scheduler", schedulingOf(scheduling, told.on)),
       told.node && chapter("Agent", agent(told)),
+      told.migration && chapter("Descheduler", migration(told.migration, told.pod)),
       told.history.length > 0 && chapter("So far", history(told.history)),
     ),
     h("p", { class: "muted small" }, `As of ${moment(told.at, store.clock)}. The scheduler is asked as if the pod came anew.`),
@@ -307,6 +309,28 @@ function agent(told) {
   return [
     h("p", {}, told.heldBack ? "It is best-effort work, which yields to services: all of it together may use what this says." : "It is not best-effort work, so it is not held back. What such work may use beside it:"),
     answer(told.node),
+  ];
+}
+
+/** Why the pod is moved, where it goes, and what that waits for; or how it came here in place of another. */
+function migration(told, pod) {
+  if (told.unknown) return h("p", { class: "muted" }, told.unknown);
+  const by = told.strategy ? [`${told.strategy}${told.profile ? ` of ${told.profile}` : ""}: ${told.reason ?? "it gives no reason"} `, line(told.rule)] : "a user: no strategy stands in its annotations";
+  const kept = told.destination && told.destination !== told.on;
+  const came = told.newPod === pod;
+  return [
+    h("p", {}, came ? ["It came in place of ", podLink(told.pod, told.pod.replace(/^default\//, "")), ", which was moved."] : told.ended ? "It was to be moved, which is over." : "It is being moved.", " ", h("span", { class: "tag" }, told.phase)),
+    h("p", {}, "By ", by),
+    kept
+      ? h("p", {}, came || told.ended ? "Room was kept on " : "It goes to ", nodeLink(told.destination), told.reservation && `, where ${told.reservation} ${told.ended ? "kept" : "keeps"} room`, ".")
+      : !told.ended && h("p", {}, told.mode === "EvictDirectly" ? "No room is kept: the scheduler finds a node for the new pod when it comes." : "It has no destination yet: the scheduler gives its Reservation one."),
+    told.newPod && !came && h("p", {}, podLink(told.newPod), " has taken the room."),
+    told.waitsFor.length > 0 && [
+      h("h4", {}, "What it waits for"),
+      h("ul", { class: "rules" }, told.waitsFor.map((one) => h("li", {}, one.what, one.decision && [" ", h("code", {}, one.decision), line(one.rule)]))),
+    ],
+    told.ended && (told.ended.reason || told.ended.message) && h("p", {}, [told.ended.reason, told.ended.message].filter(Boolean).join(": ")),
+    !told.ended && told.secondsLeft > 0 && h("p", { class: "muted small" }, `${number(Math.round(told.secondsLeft))} seconds are left of its time (${told.migration}).`),
   ];
 }
 
