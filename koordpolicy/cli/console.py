@@ -17,7 +17,9 @@ from koordpolicy.cli.bundle import compile_tree, compiled
 from koordpolicy.cli.bundles import meant
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.console_questions import questions_by
+from koordpolicy.cli.console_revisions import LiveRevisions
 from koordpolicy.cli.flags.console import HTTP
+from koordpolicy.cli.flags.rollout import this_user
 from koordpolicy.cli.host_port import host_and_port
 from koordpolicy.cli.patience import snapshot_of
 from koordpolicy.cli.picture import as_of_reports, picture_of
@@ -27,14 +29,13 @@ from koordpolicy.console.guard import Guard
 from koordpolicy.console.playground import LIMITS, Playground
 from koordpolicy.console.policies import PolicyView
 from koordpolicy.console.process import run_console
+from koordpolicy.console.rollout_hand import RolloutHand
 from koordpolicy.console.worlds.pictured import LiveWorld, PicturedWorld
 from koordpolicy.console.worlds.simulated import SimulatedWorld
 from koordpolicy.console.worlds.world import CannotAnswer, World
 from koordpolicy.graph import Compilation, Compiler, RuleGraph
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
-from koordpolicy.kube.errors import Forbidden, KubeError, NotFound
-from koordpolicy.kube.port import Cluster
-from koordpolicy.kube.resources import POLICY_REVISIONS
+from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.http.authentication import Authentication
@@ -151,6 +152,7 @@ async def _serve(
     terminal: Terminal,
     beside: Coroutine[Any, Any, None] | None = None,
     revisions: Callable[[], list[dict[str, Any]]] = list,
+    hand: RolloutHand | None = None,
 ) -> None:
     api = ConsoleApi(
         world,
@@ -159,6 +161,7 @@ async def _serve(
         questions_by(policies.name),
         Guard("" if endpoint.host in {"0.0.0.0", "::"} else endpoint.host),  # noqa: S104  # compared, not bound
         revisions,
+        hand,
     )
 
     def ready(port: int) -> None:
@@ -216,22 +219,15 @@ async def _live(
     try:
         connection = Connection.load(arguments.kubeconfig, arguments.context, os.environ)
         async with connect(connection, jitter=random.random, component="console") as cluster:
-            revisions: list[dict[str, Any]] = []
+            revisions = LiveRevisions(cluster, f"{this_user()} in the console")
 
             async def take() -> Snapshot:
-                revisions[:] = await _revisions(cluster)
+                await revisions.look()
                 return await snapshot_of(cluster, now_ns(), terminal.say)
 
             title = arguments.context or "the cluster of the kubeconfig"
             world = LiveWorld(policies.graph, await take(), title, take, (arguments.every or _EVERY) / SECOND)
-            await _serve(process, endpoint, policies, world, terminal, world.follow(), lambda: revisions)
+            hand = revisions if arguments.bearer_token_file else None
+            await _serve(process, endpoint, policies, world, terminal, world.follow(), revisions.all, hand)
     except (ConfigurationError, SnapshotError, KubeError) as error:
         raise CannotStart(str(error)) from None
-
-
-async def _revisions(cluster: Cluster) -> list[dict[str, Any]]:
-    """What the cluster tells of revisions; nothing where it has no such objects, or they may not be read."""
-    try:
-        return [dict(one) for one in (await cluster.list(POLICY_REVISIONS)).items]
-    except (NotFound, Forbidden):
-        return []

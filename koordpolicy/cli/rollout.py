@@ -1,12 +1,12 @@
 """`koordpolicy rollout`: where rollouts stand, and a hand on them."""
 
 import argparse
-import uuid
 
 from koordpolicy.cli.bundle import graph_of
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
+from koordpolicy.cli.rollouts.asking import request_of
 from koordpolicy.cli.rollouts.found import Directory, FoundRollout, InCluster, RolloutPlace, chosen
-from koordpolicy.cli.rollouts.text import as_data, details, plan_data, planned, short, table
+from koordpolicy.cli.rollouts.text import as_data, details, plan_data, planned, table
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
@@ -15,7 +15,7 @@ from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.rollout.judging import Gathered, rollout_facts
 from koordpolicy.runtime.rollout.plan import KIND, RolloutPlan, plan_of
-from koordpolicy.runtime.rollout.state import Phase, RolloutAction, RolloutCommand, RolloutProgress, Subject
+from koordpolicy.runtime.rollout.state import Phase, RolloutAction, RolloutProgress, Subject
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -51,19 +51,13 @@ def _status(place: RolloutPlace, arguments: argparse.Namespace, terminal: Termin
 
 
 def _ask(place: RolloutPlace, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    action = RolloutAction(arguments.what)
-    one = chosen(place.rollouts(), arguments.revision, action)
-    state = one.state
-    if state.phase.is_end:
-        raise CannotRunError(f"the rollout of {short(state)} is over ({state.phase.lower()})")
-    if action is RolloutAction.PAUSE and state.phase is Phase.PAUSED:
-        _say(arguments, terminal, one, f"{short(state)} is paused already: {state.message}", asked=False)
+    asked = request_of(place.rollouts(), arguments.revision, RolloutAction(arguments.what), arguments.by)
+    if asked.command is None:
+        _say(arguments, terminal, asked.rollout, asked.said, asked=False)
         return OK
-    if action is RolloutAction.RESUME and state.phase is not Phase.PAUSED:
-        raise CannotRunError(f"the rollout of {short(state)} is not paused")
-    place.ask(one, RolloutCommand(action, arguments.by, uuid.uuid4().hex[:12]))
-    done = "`koordpolicy rollout status` shows when it is done"
-    _say(arguments, terminal, one, f"{short(state)}: asked to {action}; {done}", asked=True)
+    place.ask(asked.rollout, asked.command)
+    text = f"{asked.said}; `koordpolicy rollout status` shows when it is done"
+    _say(arguments, terminal, asked.rollout, text, asked=True)
     return OK
 
 

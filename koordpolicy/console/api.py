@@ -1,4 +1,4 @@
-"""What the page asks, as JSON. What changes nothing is GET; what steers the clock or has us compile is POST and guarded."""
+"""What the page asks, as JSON. What changes nothing is GET; what steers the clock or a rollout, or has us compile, is POST and guarded."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,6 +9,7 @@ from koordpolicy.console.guard import Guard
 from koordpolicy.console.playground import Playground
 from koordpolicy.console.policies import PolicyView
 from koordpolicy.console.questions import Questions
+from koordpolicy.console.rollout_hand import RolloutHand
 from koordpolicy.console.static_files import static_routes
 from koordpolicy.console.stories import pod_name, story_of
 from koordpolicy.console.worlds.world import CannotAnswer, PodSpan, World
@@ -40,6 +41,7 @@ class ConsoleApi:
         ask: Callable[[RuleGraph], Questions],
         guard: Guard,
         revisions: Callable[[], list[dict[str, Any]]] = list,
+        hand: RolloutHand | None = None,
     ) -> None:
         self.world = world
         self.policies = policies
@@ -48,6 +50,7 @@ class ConsoleApi:
         self._questions = ask(policies.graph)
         self._guard = guard
         self._revisions = revisions
+        self._hand = hand
         self._thinking = asyncio.Lock()
         self._compiling = asyncio.Lock()
         """Of its own: what somebody edits may take seconds, and others read on meanwhile."""
@@ -79,6 +82,8 @@ class ConsoleApi:
             ("complete", self._complete),
             ("try", self._try),
         )
+        if self._hand is not None:
+            told = (*told, ("rollout", self._rollout(self._hand)))
         routes = [
             *static_routes(),
             Route("GET", "/api/frames", self._frames, Protection.READ),
@@ -100,6 +105,7 @@ class ConsoleApi:
             "nodes": [node.plain() for node in world.nodes()],
             "revision": self.policies.name,
             "digest": self.policies.graph.digest,
+            "steersRollouts": self._hand is not None,
         }
 
     async def _state(self, request: Request) -> Mapping[str, Any]:
@@ -218,6 +224,17 @@ class ConsoleApi:
 
     async def _all_revisions(self, _: Request) -> list[Any]:
         return self._revisions()
+
+    @staticmethod
+    def _rollout(hand: RolloutHand) -> Answer:
+        async def ask(request: Request) -> Mapping[str, Any]:
+            body = _body(request)
+            name, action = body.get("name"), body.get("action")
+            if not isinstance(name, str) or not name or not isinstance(action, str):
+                raise CannotAnswer("`name` is a PolicyRevision's, `action` what its rollout is asked to do")
+            return {"said": await hand.ask(name, action)}
+
+        return ask
 
     async def _check(self, request: Request) -> Mapping[str, Any]:
         edited = _texts(_body(request))

@@ -57,7 +57,10 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "--until", metavar="D", type=duration, help="how long to simulate (default: all of it)"
     )
     simulated.add_argument("--paused", action="store_true", help="begin with the clock at rest")
-    cluster = parser.add_argument_group("a cluster", "which is read, and never written to")
+    cluster = parser.add_argument_group(
+        "a cluster",
+        "which is read; with --live and a token, rollouts can be paused, resumed and aborted, and nothing else is written",
+    )
     cluster.add_argument("-s", "--snapshot", metavar="FILE", help="a file of `koordpolicy snapshot`")
     cluster.add_argument(
         "-f",

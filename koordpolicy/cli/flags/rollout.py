@@ -40,10 +40,12 @@ def _add(parser: argparse.ArgumentParser) -> None:
             "--state-dir", metavar="DIR", help="the state directory of a process without a cluster"
         )
         if name != "status":
-            one.add_argument("--by", metavar="NAME", default=_user(), help="who asks for it (default: you)")
+            one.add_argument(
+                "--by", metavar="NAME", default=this_user(), help="who asks for it (default: you)"
+            )
 
 
-def _user() -> str:
+def this_user() -> str:
     """Who sits here, as the history shows it."""
     try:
         return f"{getpass.getuser()}@{os.uname().nodename}"

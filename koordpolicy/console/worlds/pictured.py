@@ -1,4 +1,4 @@
-"""A cluster at rest, from a snapshot; and one that is photographed again and again, which is a live one read-only."""
+"""A cluster at rest, from a snapshot; and one that is photographed again and again, which is a live one."""
 
 import asyncio
 import logging
@@ -225,7 +225,7 @@ class PicturedWorld:
 
 
 class LiveWorld(PicturedWorld):
-    """A cluster as it is now: `take` photographs it, every so many seconds. Nothing is ever written to it."""
+    """A cluster as it is now: `take` photographs it, every so many seconds. It writes nothing to it."""
 
     kind = "live"
 

@@ -20,7 +20,7 @@ let asking = null;
 
 function tokenFromUser(wrong) {
   asking ??= new Promise((resolve) => {
-    const input = h("input", { type: "password", id: "token", autocomplete: "off", required: true });
+    const input = h("input", { type: "password", id: "token", autocomplete: "off", required: true, autofocus: true });
     const form = h(
       "form",
       { class: "stack" },

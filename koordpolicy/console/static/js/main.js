@@ -107,7 +107,7 @@ async function begin() {
     fill(place, h("p", { class: "trouble page" }, error.message));
     return;
   }
-  const kind = { simulated: "simulated", picture: "picture", live: "live, read-only" }[store.world.kind];
+  const kind = { simulated: "simulated", picture: "picture", live: store.world.steersRollouts ? "live" : "live, read-only" }[store.world.kind];
   fill(document.getElementById("world-title"), h("span", { class: "tag" }, kind), ` ${store.world.title}`);
   let told = "";
   store.addEventListener("clock", () => {

@@ -4,14 +4,20 @@ import { get } from "./api.js";
 import { rollout } from "./rollout.js";
 import { store } from "./store.js";
 
+const AGAIN = 5000;
+
 export class RevisionsView {
   constructor() {
     this.list = h("div", {}, h("p", { class: "muted" }, "Asking…"));
     this.element = h("div", { class: "page", tabindex: "0", role: "region", "aria-label": "Revisions" }, h("h1", {}, "Revisions"), this.list);
-    this.#begin();
+    this.again = null;
+    this.#ask();
   }
 
-  end() {}
+  end() {
+    this.over = true;
+    clearTimeout(this.again);
+  }
 
   go() {}
 
@@ -19,23 +25,36 @@ export class RevisionsView {
     return false;
   }
 
-  async #begin() {
+  /** Ask, and on a live cluster ask again: rollouts go on by themselves. */
+  async #ask() {
+    clearTimeout(this.again);
     const own = h("section", { class: "card" }, h("h2", {}, "What answers here"), h("p", {}, store.world.revision), h("p", { class: "muted small" }, `digest ${store.world.digest}`));
     try {
       const told = await get("revisions");
+      const text = JSON.stringify(told);
+      if (this.over || text === this.shown) return;
+      const focused = document.activeElement?.dataset?.action;
+      const open = new Set([...this.list.querySelectorAll("details[open]")].map((one) => one.dataset.of));
+      this.shown = text;
       fill(
         this.list,
         own,
-        told.map(revision),
+        told.map((one) => revision(one, () => this.#ask())),
         !told.length && h("p", { class: "muted" }, store.world.kind === "live" ? "This cluster tells of no revisions, or they may not be read." : "Revisions that go live by stages are told by a live cluster (koordpolicy console --live)."),
       );
+      // Whoever reads or presses here goes on where they were.
+      for (const one of this.list.querySelectorAll("details")) one.open = open.has(one.dataset.of);
+      if (focused) [...this.list.querySelectorAll("[data-action]")].find((one) => one.dataset.action === focused)?.focus();
     } catch (error) {
-      fill(this.list, own, h("p", { class: "trouble" }, error.message));
+      this.shown = "";
+      if (!this.over) fill(this.list, own, h("p", { class: "trouble" }, error.message));
+    } finally {
+      if (!this.over && store.world.kind === "live") this.again = setTimeout(() => this.#ask(), AGAIN);
     }
   }
 }
 
-function revision(one) {
+function revision(one, changed) {
   const status = one.status ?? {};
   const spec = one.spec ?? {};
   const instances = status.instances ?? [];
@@ -44,7 +63,7 @@ function revision(one) {
     { class: "card" },
     h("h2", {}, one.metadata.name, status.phase && h("span", { class: "tag strong" }, status.phase)),
     h("p", { class: "muted small" }, [spec.revision, spec.origin].filter(Boolean).join(" from ")),
-    status.rollout && rollout(status.rollout),
+    status.rollout && rollout(one, changed),
     instances.length > 0 &&
       h(
         "table",

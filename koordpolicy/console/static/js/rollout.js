@@ -1,11 +1,22 @@
-// How a revision goes live: its step, what it would decide otherwise, guards that fail, and what happened.
-import { h } from "./dom.js";
+// How a revision goes live: its step, what it would decide otherwise, guards that fail, what happened, and what its owner may ask of it.
+import { h, dialog, notice } from "./dom.js";
+import { post } from "./api.js";
 import { bar } from "./panel.js";
+import { store } from "./store.js";
 import { number } from "./words.js";
 
 const KEPT = 12;
 
-export function rollout(told) {
+const ACTIONS = {
+  pause: { title: "Pause", means: "It stays in the present step until somebody resumes it." },
+  resume: { title: "Resume", means: "It goes on where it was paused." },
+  abort: { title: "Abort", means: "All processes return to the old revision, for good: this revision cannot go on afterwards." },
+};
+
+/** The rollout of a PolicyRevision; `changed` is called once something was asked of it. */
+export function rollout(revision, changed) {
+  const told = revision.status.rollout;
+  const name = revision.metadata.name;
   const here = (told.observations ?? []).filter((one) => one.step === told.stepName);
   return h(
     "section",
@@ -14,15 +25,49 @@ export function rollout(told) {
     told.message && h("p", {}, told.message),
     h("p", { class: "muted small" }, [told.startTime && `began ${told.startTime}`, told.stepTime && `this step ${told.stepTime}`, told.previous && `${told.previous} decides until then`].filter(Boolean).join("; ")),
     (told.failing ?? []).map((one) => h("p", { class: "trouble" }, `Guard ${one.guard} fails since ${one.since}.`)),
+    revision.asked && h("p", { class: "asked" }, `Asked to ${revision.asked.action}${revision.asked.by ? ` by ${revision.asked.by}` : ""}; not obeyed yet.`),
+    store.world.steersRollouts &&
+      revision.actions?.length > 0 &&
+      h("div", { class: "steer", role: "group", "aria-label": `Rollout of ${name}` }, revision.actions.map((action) => h("button", { type: "button", "data-action": `${name} ${action}`, "aria-haspopup": "dialog", onclick: () => confirm(name, action, changed) }, `${ACTIONS[action].title}…`))),
     differences(here),
     (told.history ?? []).length > 0 &&
       h(
         "details",
-        {},
+        { "data-of": name },
         h("summary", {}, "What happened"),
         h("ol", {}, told.history.slice(-KEPT).map((one) => h("li", {}, h("span", { class: "muted small" }, `${one.time} `), one.message ?? one.event, one.by && h("span", { class: "muted small" }, ` by ${one.by}`)))),
       ),
   );
+}
+
+/** Asked once more before it is done: what it means, and for which revision. */
+function confirm(name, action, changed) {
+  const { title, means } = ACTIONS[action];
+  const trouble = h("p", { class: "trouble", role: "alert" });
+  const go = h("button", { class: "primary" }, title);
+  const form = h(
+    "form",
+    { class: "stack" },
+    h("p", {}, h("code", {}, name)),
+    h("p", {}, means),
+    trouble,
+    h("div", { class: "steer" }, go, h("button", { type: "button", onclick: () => box.close() }, "Leave it as it is")),
+  );
+  const box = dialog(`${title} this rollout?`, form);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    go.disabled = true;
+    trouble.textContent = "";
+    try {
+      const { said } = await post("rollout", { name, action });
+      box.close();
+      notice(said);
+      await changed();
+    } catch (error) {
+      trouble.textContent = error.message;
+      go.disabled = false;
+    }
+  });
 }
 
 /** Answers of the old and the new revision to the same questions, of all processes together. */
