@@ -34,14 +34,15 @@ _TURNS: Final = 30
 @dataclass(frozen=True, slots=True)
 class Service:
     """A service of so many workers, whose requests need `work` seconds of CPU in the mean; `variation` is the squared
-    coefficient of variation of that (0: all need the same). Single requests are spread lognormally. `weight` is what all of its workers
-    weigh together.
+    coefficient of variation of that (0: all need the same). Single requests are spread as the ascending `multiples` of the mean, where it is
+    known that they are, each of them as often; else lognormally. `weight` is what all of its workers weigh together.
     """
 
     workers: int
     work: float
     variation: float
     weight: float
+    multiples: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def response_times(service: Service, rate: float, beside: Company, quantiles: Se
     )  # of what a worker is taken by a request, which grows by what rivals do
     waits = erlang_c(service.workers, busy)
     behind = mean * (1 + spread / max(mean, _LEAST) ** 2) / (2 * service.workers * (1 - busy))
-    times = work * _multiples(service.variation) + _kept(delays) + _queued(waits, behind)
+    times = work * _multiples(service) + _kept(delays) + _queued(waits, behind)
     return np.asarray(np.quantile(times, quantiles))
 
 
@@ -158,9 +159,12 @@ _THIRD: Final = np.asarray((_FIRST + np.arange(1, POINTS + 1) * math.sqrt(2)) % 
 _NORMAL: Final = np.array([NormalDist().inv_cdf(float(one)) for one in _FIRST])
 
 
-def _multiples(variation: float) -> Real:
+def _multiples(service: Service) -> Real:
     """Work of requests as multiples of the mean."""
-    width = math.log1p(variation)
+    if service.multiples:
+        known = len(service.multiples)
+        return np.asarray(np.interp(_FIRST, (np.arange(known) + 0.5) / known, service.multiples))
+    width = math.log1p(service.variation)
     return np.asarray(np.exp(math.sqrt(width) * _NORMAL - width / 2))
 
 

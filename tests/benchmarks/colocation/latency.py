@@ -74,13 +74,13 @@ def _row(node: BenchNode, trial: Trial, units: int) -> Row:
             for pod in batch
         ]
         time.sleep(_SETTLES)
-        before = _busy()
+        before = busy()
         served = node.groups.start(
             service, "tests.benchmarks.colocation.service", "--units", f"{units}", "--rate", f"{cpus * LOAD / TASK}",
             "--seconds", f"{SECONDS}", "--seed", "1",
         )  # fmt: skip
         times = sorted(result(served, 3 * SECONDS)["times"])
-        use = (_busy() - before) / (SECONDS * cpus)
+        use = (busy() - before) / (SECONDS * cpus)
         work = sum(result(loop, 3 * SECONDS)["units"] for loop in loops)
     return {
         "trial": trial.name,
@@ -102,7 +102,7 @@ def batch_pod(number: int, kubernetes_class: str) -> BenchPod:
     )  # fmt: skip
 
 
-def _busy() -> float:
+def busy() -> float:
     """Seconds of CPU that all processors have worked."""
     fields = Path("/proc/stat").read_text("ascii").splitlines()[0].split()[1:]
     ticks = [int(field) for field in fields]

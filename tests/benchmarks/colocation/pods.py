@@ -133,9 +133,7 @@ class Groups:
 
     def start(self, pod: BenchPod, module: str, *arguments: str) -> subprocess.Popen[str]:
         """A process of the pod: `python -m MODULE ARGUMENTS`, in the container's group before its first instruction."""
-        command = self.inside(pod, [sys.executable, "-m", module, *arguments])
-        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        return _started(self.inside(pod, [sys.executable, "-m", module, *arguments]))
 
     def inside(self, pod: BenchPod, command: Sequence[str]) -> list[str]:
         """That command, as one that runs in the pod's container."""
@@ -149,6 +147,15 @@ class Groups:
             for process in (directory / "cgroup.procs").read_text("ascii").split():
                 with suppress(ProcessLookupError):
                     os.kill(int(process), signal.SIGKILL)
+
+    def used_cpu(self, group: str) -> float:
+        """Seconds of CPU that the group and all below it have used; 0 where it is not there."""
+        usage = Path(self._hierarchy.directory("cpuacct", group)) / "cpuacct.usage"
+        if usage.exists():
+            return int(usage.read_text("ascii")) / 1e9
+        stat = Path(self._hierarchy.directory("cpu", group)) / "cpu.stat"
+        lines = stat.read_text("ascii").splitlines() if stat.exists() else []
+        return next((int(line.split()[1]) / 1e6 for line in lines if line.startswith("usage_usec ")), 0.0)
 
     def memory_of(self, group: str) -> int:
         """Bytes in use by the group and all below it."""
@@ -183,6 +190,16 @@ class Groups:
             file = directory / name
             if file.exists() and not file.read_text("ascii").strip():
                 file.write_text((directory.parent / name).read_text("ascii"), "ascii")
+
+
+def started(module: str, *arguments: str) -> subprocess.Popen[str]:
+    """A process of no pod: `python -m MODULE ARGUMENTS`."""
+    return _started([sys.executable, "-m", module, *arguments])
+
+
+def _started(command: Sequence[str]) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
 def result(process: subprocess.Popen[str], seconds: float) -> Any:

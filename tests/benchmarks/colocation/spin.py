@@ -1,11 +1,12 @@
 """A unit of work for a processor: the same instructions whoever runs them, so that work can be counted."""
 
 import time
-
-from tests.benchmarks.measure import seconds
+from statistics import median
 
 _STEPS = 2_000
 """Of one unit: some tens of microseconds."""
+_TRIES = 51
+_AT_ONCE = 20
 
 
 def spin(units: int) -> None:
@@ -17,8 +18,16 @@ def spin(units: int) -> None:
 
 
 def units_in(duration: float) -> int:
-    """How many units take that many seconds of a processor that nobody else wants; at least one."""
-    return max(1, round(duration / seconds(lambda: spin(1))))
+    """How many units take that many seconds of CPU time, in the median of many tries; at least one.
+
+    Counted in CPU time, as other work of the machine takes none of that.
+    """
+    times = []
+    for _ in range(_TRIES):
+        began = time.thread_time()
+        spin(_AT_ONCE)
+        times.append((time.thread_time() - began) / _AT_ONCE)
+    return max(1, round(duration / median(times)))
 
 
 def spin_until(deadline: float, units: int = 20) -> int:

@@ -3,6 +3,9 @@
 Two loads of each company are what `quantum`, `missed` and `slowdown` are fitted to (see `koordpolicy/simulator/contention.yaml`); of the five
 others the model is told how many requests come a second and what CPU time they took, and says the response times. Without
 an agent, for what is asked is what the kernel does with weights. Needs root, as the control groups are real.
+
+Other work of the machine does not belong to any of this. Alone, the service therefore runs before it, in the kernel's real-time class,
+which is the same for workers that share their processors with nobody; beside pods, `others` says how much of the processors it took.
 """
 
 import os
@@ -15,8 +18,8 @@ from typing import Final
 from koordpolicy.algorithms.contention import Company, Rival, Service, response_times
 from koordpolicy.linux.cgroups.hierarchy import discover_hierarchy
 from koordpolicy.linux.host_root import HOST_TREES, HostRoot
-from tests.benchmarks.colocation.latency import TASK, batch_pod
-from tests.benchmarks.colocation.pods import BenchPod, Groups, result
+from tests.benchmarks.colocation.latency import TASK, batch_pod, busy
+from tests.benchmarks.colocation.pods import KUBEPODS, BenchPod, Groups, result, started
 from tests.benchmarks.colocation.spin import units_in
 from tests.benchmarks.measure import Row
 
@@ -29,6 +32,9 @@ _SETTLES: Final = 0.7
 _SHARES: Final = 1024
 _QUANTA: Final = tuple(step / 4000 for step in range(4, 41))
 _MISSED: Final = tuple(step / 200 for step in range(41))
+_SERVICE: Final = "tests.benchmarks.colocation.service"
+_FIRST: Final = "--before-others"
+_PARTS: Final = 50
 _OF_ROOM: Final = 0.8
 """How near the loads of the service beside pods with requests come to what their weights leave: beyond that its queue grows for as long as is measured."""
 
@@ -51,14 +57,18 @@ NEIGHBOURS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was seen at one load: requests a second, CPU time of each in seconds with its squared variation, quantiles of response times."""
+    """What was seen at one load: requests a second, quantiles of response times, seconds.
+
+    `work` has evenly spread quantiles of the CPU time of a request, seconds, as processors of virtual machines have fast and slow
+    minutes; `others` is the share of all processors that was used by what is no part of this.
+    """
 
     company: Neighbours
     load: float
     rate: float
-    work: float
-    variation: float
+    work: tuple[float, ...]
     times: tuple[float, ...]
+    others: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,8 @@ def rows(found: Sequence[Measured]) -> Iterator[Row]:
         yield {
             "company": one.company.name,
             "load": f"{one.load:.0%}" + (" (fitted)" if one.load in FITTED else ""),
-            "CPU ms a request": round(1e3 * one.work, 2),
+            "others": f"{one.others:.0%}" if one.company.batch else "",
+            "CPU ms a request": round(1e3 * mean(one.work), 2),
             **{f"p{100 * q:.0f} ms": round(1e3 * t, 2) for q, t in zip(QUANTILES, one.times, strict=True)},
             **{f"model p{100 * q:.0f}": round(1e3 * t, 2) for q, t in zip(QUANTILES, said, strict=True)},
             "most off": f"{max(off):.0%}",
@@ -115,12 +126,14 @@ def predicted(one: Measured, fit: Fit) -> tuple[float, ...]:
         one.company.batch
     ]
     rivals = (Rival(weights[0], fit.quantum, weights[1]),) if weights else ()
-    service = Service(cpus, one.work, one.variation, float(cpus))
+    work = mean(one.work)
+    multiples = tuple(each / work for each in one.work)
+    service = Service(cpus, work, pvariance(multiples), float(cpus), multiples)
     return tuple(response_times(service, one.rate, Company(rivals=rivals), QUANTILES).tolist())
 
 
 def fitted(found: Sequence[Measured]) -> Fit:
-    """The parameters whose largest error over these measurements is least."""
+    """The parameters whose errors over these measurements are least in sum."""
 
     def off(quantum: float, missed: float, ones: Iterable[Measured]) -> float:
         fit = Fit(quantum, missed)
@@ -137,7 +150,7 @@ def fitted(found: Sequence[Measured]) -> Fit:
 def slowdown(found: Sequence[Measured]) -> float:
     """How much more CPU time requests need beside best-effort work than alone, at the loads that are fitted."""
     alone, beside = (
-        mean(one.work for one in found if one.company == company and one.load in FITTED)
+        mean(mean(one.work) for one in found if one.company == company and one.load in FITTED)
         for company in (NEIGHBOURS[0], NEIGHBOURS[2])
     )
     return max(beside / alone - 1, 0.0)
@@ -148,25 +161,29 @@ def _measured(groups: Groups, company: Neighbours, load: float, units: int) -> M
     service = BenchPod("service", "Burstable", _SHARES * cpus)
     batch = [batch_pod(number, company.batch) for number in range(2 * cpus)] if company.batch else []
     rate = cpus * load * company.left / TASK
+    asked = (
+        "--units", f"{units}", "--rate", f"{rate}", "--seconds", f"{SECONDS}", "--seed", f"{round(100 * load)}",
+    )  # fmt: skip
     with groups.of([service, *batch]):
         loops = [
             groups.start(pod, "tests.benchmarks.colocation.batch", "--seconds", f"{_SETTLES + SECONDS + 1}")
             for pod in batch
         ]
         time.sleep(_SETTLES)
-        served = groups.start(
-            service, "tests.benchmarks.colocation.service", "--units", f"{units}", "--rate", f"{rate}",
-            "--seconds", f"{SECONDS}", "--seed", f"{round(100 * load)}",
-        )  # fmt: skip
+        began, before = time.monotonic(), busy() - groups.used_cpu(KUBEPODS.root)
+        # A new group has no real-time work to give; a service alone needs none of its own.
+        served = groups.start(service, _SERVICE, *asked) if batch else started(_SERVICE, *asked, _FIRST)
         told = result(served, 6 * SECONDS)
+        others = busy() - groups.used_cpu(KUBEPODS.root) - before
+        lasted = time.monotonic() - began
         for loop in loops:
             result(loop, 6 * SECONDS)
-    times, work = sorted(told["times"]), mean(told["work"])
+    times, work = sorted(told["times"]), sorted(told["work"])
     return Measured(
         company,
         load,
         rate,
-        work / 1e6,
-        pvariance(told["work"]) / work**2,
+        tuple(work[int(len(work) * (at + 0.5) / _PARTS)] / 1e6 for at in range(_PARTS)),
         tuple(times[int(len(times) * one)] / 1e6 for one in QUANTILES),
+        max(others, 0.0) / (lasted * cpus),
     )
