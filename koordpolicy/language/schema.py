@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
 from pydantic_core import core_schema
 
@@ -79,6 +80,13 @@ def schemas() -> dict[str, dict[str, Any]]:
     result = {kind: _of_kind(definitions[root], definitions) for kind, root in roots.items()}
     result["all"] = _of_all(roots, definitions)
     return result
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The schema of a file that is no policy, made in the same way."""
+    found = model.model_json_schema(by_alias=True, ref_template=_REFERENCES, schema_generator=_Generator)
+    definitions = {name: _tidy(rule) for name, rule in found.pop("$defs", {}).items()}
+    return {"$schema": DIALECT, **_tidy(found), "$defs": dict(sorted(definitions.items()))}
 
 
 _FORMS = (BOOL, INT, DOUBLE, STRING, CPU, MEMORY, AMOUNT, BANDWIDTH, PERCENT, DURATION, TIMESTAMP, DYN)
@@ -162,16 +170,21 @@ def _of_all(roots: Mapping[str, str], definitions: Mapping[str, Any]) -> dict[st
     }
 
 
-def schema_files() -> dict[str, str]:
-    """Name and text of every schema file."""
-    return {f"{name}.json": json.dumps(schema, indent=2) + "\n" for name, schema in schemas().items()}
+def schema_files(others: Mapping[str, Mapping[str, Any]] = MappingProxyType({})) -> dict[str, str]:
+    """Name and text of every schema file; `others` are schemas of files that are no policies, by name."""
+    return {
+        f"{name}.json": json.dumps(schema, indent=2) + "\n"
+        for name, schema in {**schemas(), **others}.items()
+    }
 
 
-def write_schemas(directory: Path) -> list[Path]:
+def write_schemas(
+    directory: Path, others: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+) -> list[Path]:
     """Write all schemas into a directory, made if need be; gives the files. Raises `OSError`."""
     directory.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, text in schema_files().items():
+    for name, text in schema_files(others).items():
         path = directory / name
         path.write_text(text, encoding="utf-8")
         written.append(path)

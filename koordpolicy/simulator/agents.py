@@ -175,21 +175,36 @@ class SimulatedAgent:
         """What policy says of suppression, by the facts of the last round."""
         return self._suppression.decide(self.record, self.now)
 
-    def look(self, wishes: dict[PodKey, float], now: int) -> None:
-        """Bring the node up to this time, at the end of which pods wish to use so many millicores."""
+    def look(self, wishes: dict[PodKey, float], now: int, *, watches: bool = True, acts: bool = True) -> None:
+        """Bring the node up to this time, at the end of which pods wish to use so many millicores.
+
+        An agent that does not `act` does so later, and one that does not `watch` either does nothing at all.
+        """
         elapsed = max(now - self.now, 0)
-        settling = min(elapsed // SECOND, _ROUNDS)
+        settling = min(elapsed // SECOND, _ROUNDS if acts else 1)
         for part in self._parts(elapsed - settling * SECOND):
             self._pass(part)
-            if self.kernel.growth:
+            if self.kernel.growth and watches:
                 self._round()
         self.kernel.demand(wishes)
         before = self.kernel.throttled()
-        for _ in range(settling):
-            if not self._round():
-                break
-        self._predict()
+        if acts:
+            for _ in range(settling):
+                if not self._round():
+                    break
+            self._predict()
+        elif settling:
+            self._killed += self.kernel.run(SECOND)
         self._share(elapsed, before)
+
+    def pass_by(self, now: int) -> None:
+        """Bring the node up to this time, in which its agent does nothing and pods wish for what they did."""
+        wishes = {key: running.wish for key, running in self.kernel.placed.items()}
+        self.look(wishes, now, watches=False, acts=False)
+
+    def stand_still(self, now: int) -> None:
+        """Bring the node up to this time, in which nothing of it went on."""
+        self._start += max(now - self.now, 0)
 
     def _parts(self, time: int) -> Iterator[int]:
         """A time in as many parts as it takes to see memory grow."""
@@ -339,6 +354,11 @@ class SimulatedAgents:
 
     def __getitem__(self, node: str) -> SimulatedAgent:
         return self._agents[node]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The nodes that have an agent."""
+        return frozenset(self._agents)
 
     @property
     def counts(self) -> AgentCounts:

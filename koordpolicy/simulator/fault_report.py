@@ -20,6 +20,7 @@ def faults(of: Faults | None) -> dict[str, Any] | None:
                 "kind": str(one.fault.kind),
                 "atSeconds": one.fault.at / SECOND,
                 "forSeconds": None if one.fault.lasts is None else one.fault.lasts / SECOND,
+                "delaySeconds": one.fault.delay / SECOND or None,
                 "nodes": len(one.nodes),
                 "names": list(one.nodes[:_MOST_NODES]),
                 "share": one.fault.share or None,

@@ -5,7 +5,8 @@ Unknown, the taints `unreachable`); pods that tolerate that for no longer are de
 is gone at once, while on a real cluster its object stays until the node returns or is removed. Times: 40 s of grace
 (--node-monitor-grace-period), 300 s of toleration (the admission plugin DefaultTolerationSeconds), unless the pod says otherwise.
 
-In a gap of metrics the agent of a node is silent and does nothing. Errors of the API server meet the writes of the scheduler, the
+In a gap of metrics the agent of a node is silent and does nothing, and so is one that starts late, of which nobody has heard before. One
+that is late measures, reports and acts some seconds after the others. Errors of the API server meet the writes of the scheduler, the
 descheduler and the manager about pods and nodes, whose own ways of trying again follow.
 """
 
@@ -24,9 +25,8 @@ from koordpolicy.model.reading import mapping
 from koordpolicy.simulator.clock import SECOND, Agenda
 from koordpolicy.simulator.cluster import SimulatedCluster
 from koordpolicy.simulator.fault_plan import FaultKind, FaultPlan, PlannedFault
-from koordpolicy.simulator.fleet import Fleet
 from koordpolicy.simulator.machines import Machine, PodKey, RunningPod, Stopping
-from koordpolicy.simulator.workload import Json
+from koordpolicy.simulator.workload import Json, WorkloadError
 
 GRACE: Final = 40 * SECOND
 TOLERATION: Final = 300 * SECOND
@@ -63,12 +63,18 @@ class Struck:
 
 @dataclass(frozen=True, slots=True)
 class FaultSite:
-    """What faults meet. `stop` hears of pods that are lost, `replan` of those whose speed is another, `wake` that pods may be helped."""
+    """What faults meet. `stop` hears of pods that are lost, `replan` of those whose speed is another, `wake` that pods may be helped.
+
+    `report` tells what the agent of a machine said last, None where it has said nothing yet. `bring_up` hears of a machine of which
+    something is about to change, so that until now it is as it was. `interval` is that of reports, in nanoseconds.
+    """
 
     cluster: SimulatedCluster
     machines: Mapping[str, Machine]
-    fleet: Fleet
     agenda: Agenda
+    interval: int
+    report: Callable[[Machine], NodeMetric | None]
+    bring_up: Callable[[Machine], None]
     pod_of: Callable[[PodKey], Json]
     stop: Callable[[RunningPod], None]
     replan: Callable[[RunningPod], None]
@@ -91,19 +97,26 @@ class Faults:
         self.last: dict[str, NodeMetric] = {}
         """What the nodes that are silent reported last."""
         self._errors: list[PlannedFault] = []
+        self._late: list[Struck] = []
         self._requests = 0
         labels = {name: node.labels for name, node in cluster.objects.nodes.items()}
         self.struck = tuple(
             Struck(one, () if one.kind is FaultKind.API_ERRORS else plan.nodes_of(one, labels))
             for one in plan.faults
         )
+        for struck in self.struck:
+            _demand_shorter(struck.fault, site.interval)
+            if struck.fault.kind is FaultKind.LATE_START:
+                for name in struck.nodes:
+                    self._silent[name] = self._silent.get(name, 0) + 1
+                    self._since[name] = self._agenda.now
 
     def begin(self, end: int) -> None:
         """Enter all that happens up to `end` into the agenda."""
         start = self._agenda.now
         for one in self.struck:
             at = start + one.fault.at
-            if at <= end:
+            if at <= end and one.fault.kind is not FaultKind.LATE_START:
                 self._agenda.at(at, lambda one=one: self._strike(one))  # type: ignore[misc]
             if one.fault.lasts is not None and at + one.fault.lasts <= end:
                 self._agenda.at(at + one.fault.lasts, lambda one=one: self._over(one))  # type: ignore[misc]
@@ -120,6 +133,15 @@ class Faults:
     def is_silent(self, name: str) -> bool:
         """Whether nobody hears of a node now."""
         return name in self._silent
+
+    def late(self) -> dict[str, int]:
+        """By how many nanoseconds agents are late now that are heard of, by their nodes."""
+        found: dict[str, int] = {}
+        for one in self._late:
+            for name in one.nodes:
+                if name not in self._silent:
+                    found[name] = max(found.get(name, 0), one.fault.delay)
+        return found
 
     def served(self, wishes: NDArray[np.float64]) -> NDArray[np.float64]:
         """The wishes of pods, without those on nodes that are lost."""
@@ -164,7 +186,11 @@ class Faults:
     def _strike(self, one: Struck) -> None:
         if one.fault.kind is FaultKind.API_ERRORS:
             self._errors.append(one.fault)
+        if one.fault.kind is FaultKind.LATE_AGENTS:
+            self._late.append(one)
+            return
         for name in one.nodes:
+            self._site.bring_up(self._machines[name])
             self._silence(name)
             if one.fault.kind is FaultKind.NODE_LOSS:
                 self._lose(name)
@@ -172,7 +198,11 @@ class Faults:
     def _over(self, one: Struck) -> None:
         if one.fault.kind is FaultKind.API_ERRORS:
             self._errors.remove(one.fault)
+        if one.fault.kind is FaultKind.LATE_AGENTS:
+            self._late.remove(one)
+            return
         for name in one.nodes:
+            self._site.bring_up(self._machines[name])
             if one.fault.kind is FaultKind.NODE_LOSS:
                 self._find(name)
             self._hear_again(name)
@@ -182,13 +212,16 @@ class Faults:
         self._silent[name] = self._silent.get(name, 0) + 1
         if self._silent[name] == 1:
             self._since[name] = self._agenda.now
-            self.last[name] = metric = self._site.fleet.report(self._machines[name])
-            self._cluster.hear(metric)
+            metric = self._site.report(self._machines[name])
+            if metric is not None:
+                self.last[name] = metric
+                self._cluster.hear(metric)
 
     def _hear_again(self, name: str) -> None:
         self._silent[name] -= 1
         if not self._silent[name]:
-            del self._silent[name], self.last[name]
+            del self._silent[name]
+            self.last.pop(name, None)
             self.counts.silent += self._agenda.now - self._since.pop(name)
             self._cluster.objects.note_changed(name)
 
@@ -233,6 +266,15 @@ class Faults:
             self.counts.anew.discard(pod.key)
             pod.stopping = Stopping.LOST
             self._site.stop(pod)
+
+
+def _demand_shorter(fault: PlannedFault, interval: int) -> None:
+    """Agents that are later than the next reports would never be done."""
+    if fault.kind is FaultKind.LATE_AGENTS and fault.delay >= interval:
+        raise WorkloadError(
+            f"{fault.place}: agents that are late by {fault.delay / SECOND:g} s come after the next reports, which are made every"
+            f" {interval / SECOND:g} s; write a shorter `by`, or a longer `--interval`"
+        )
 
 
 def tolerated(pod: Json) -> int | None:

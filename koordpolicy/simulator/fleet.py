@@ -124,6 +124,14 @@ class Fleet:
         cpu = (wishes * np.where(grouped, rate[node], factor[node])).astype(np.int64)
         self._cpu[:size] = np.where(self._there[:size], cpu, NOT_MEASURED)
 
+    def reported(self, wishes: Real) -> Real:
+        """The wishes of the pods that the last reports tell of, by slot; those that came later have none yet."""
+        size = self._size
+        known = np.zeros(max(size, len(wishes)))
+        known[: len(wishes)] = wishes
+        known[:size][self._measured[:size] == NOT_MEASURED] = 0.0
+        return known
+
     def measure(self, now: int) -> None:
         """Fix what reports of this moment say."""
         self.at = now

@@ -12,7 +12,7 @@ again when something happens, and when the scheduler's driver says so (see `rim.
 or is evicted, works on until its time to stop is over; then its owner makes it anew, under its name.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -161,6 +161,9 @@ class Simulation:
         self._running: dict[PodKey, RunningPod] = {}
         self._rims = [self._rim(one) for one in self.cluster.schedulers]
         self._reported_at = -1
+        self._late: dict[str, int] = {}
+        """When agents act that are late, by their nodes."""
+        self._next_tick = self.start
         self.interrupted: int | None = None
         """How far it came, in nanoseconds from its beginning, where somebody interrupted it."""
         self.agents = self._agents(chance) if settings.agents else None
@@ -173,8 +176,10 @@ class Simulation:
         site = FaultSite(
             self.cluster,
             self.machines,
-            self.fleet,
             self.agenda,
+            self.interval,
+            self._said_by,
+            self._bring_up,
             lambda key: self._arrivals[key].pod,
             self._stop,
             self._plan_end,
@@ -196,13 +201,26 @@ class Simulation:
     def _reported(self) -> Iterator[NodeMetric]:
         """What every agent reported last."""
         for name, machine in self.machines.items():
-            if self.faults is not None and self.faults.is_silent(name):
+            if name in self._late or (self.faults is not None and self.faults.is_silent(name)):
                 continue
-            own = self.agents is not None and name in self.agents
-            if not own:
-                yield self.fleet.report(machine)
-            elif machine.metric is not None:
-                yield machine.metric
+            metric = self._said_by(machine)
+            if metric is not None:
+                yield metric
+
+    def _said_by(self, machine: Machine) -> NodeMetric | None:
+        """What the agent of a machine reported last."""
+        own = self.agents is not None and machine.name in self.agents
+        return machine.metric if own else self.fleet.report(machine)
+
+    def _bring_up(self, machine: Machine) -> None:
+        """Something of a machine is about to change: a kernel that has an agent goes on up to now as it was."""
+        if self.agents is None or self.faults is None or machine.name not in self.agents:
+            return
+        agent = self.agents[machine.name]
+        if self.faults.is_lost(machine.name):
+            agent.stand_still(self.agenda.now)
+        else:
+            agent.pass_by(self.agenda.now)
 
     def _agents(self, chance: Chance) -> "SimulatedAgents":
         from koordpolicy.simulator.agents import AgentSite, SimulatedAgents  # noqa: PLC0415  # large; most simulations have none
@@ -452,22 +470,44 @@ class Simulation:
         """All agents report, and everybody draws conclusions."""
         now = self.agenda.now
         self._progress(now - self.start, self.span, self.journal)
+        self._next_tick = now + self.interval
         wishes = self._population.wishes(now / SECOND)
         faults = self.faults
-        served = wishes if faults is None else faults.served(wishes)
-        self.fleet.share(served)
-        looked_at = self._look_at_agents(wishes, now) if self.agents is not None else frozenset()
+        self.fleet.share(wishes if faults is None else faults.served(wishes))
+        self._late = {} if faults is None else {name: now + by for name, by in faults.late().items()}
+        for moment in sorted({*self._late.values()}):
+            self.agenda.at(moment, lambda moment=moment: self._act_late(moment, wishes))  # type: ignore[misc]
+        self._look_at_agents(self.machines, wishes)
         self.fleet.measure(now)
-        others = [one for one in self.machines.values() if one.name not in looked_at]
-        if faults is not None:
-            others = [one for one in others if not faults.is_silent(one.name)]
-            if self.settings.colocation:
-                faults.settle()
-        self._rounds.look(served, others, now)
+        if faults is not None and self.settings.colocation:
+            faults.settle()
+        self._act([one for one in self.machines.values() if one.name not in self._late], wishes)
+
+    def _act_late(self, moment: int, wishes: NDArray[np.float64]) -> None:
+        """Agents come to it now; those that nobody hears of any more do not."""
+        whose = [name for name, at in self._late.items() if at == moment]
+        for name in whose:
+            del self._late[name]
+            self.cluster.objects.note_changed(name)
+        wishes = self.fleet.reported(wishes)
+        self._look_at_agents(whose, wishes)
+        self.fleet.measure(moment)
+        self._act([self.machines[name] for name in whose], wishes)
+
+    def _act(self, machines: Iterable[Machine], wishes: NDArray[np.float64]) -> None:
+        """The agents of some machines report, and everybody draws conclusions."""
+        now, faults = self.agenda.now, self.faults
+        own = frozenset() if self.agents is None else self.agents.names
+        heard = [
+            one
+            for one in machines
+            if one.name not in own and (faults is None or not faults.is_silent(one.name))
+        ]
+        self._rounds.look(wishes if faults is None else faults.served(wishes), heard, now)
         for pod, rate in self.fleet.turned():
             if faults is not None and faults.is_lost(pod.machine.name):
                 continue
-            if pod.machine.name not in looked_at and pod.advance(now, rate):
+            if pod.machine.name not in own and pod.advance(now, rate):
                 self._plan_end(pod)
         answers = self._answering.answers(self.fleet, wishes)
         if self.descheduler is not None:
@@ -479,27 +519,32 @@ class Simulation:
         )
 
     def _seconds(self, now: int) -> float:
-        """How long what is so now stays so: until the next reports, or the end."""
-        return min(self.interval, max(self.start + self.span - now, 0)) / SECOND
+        """How long what is so now stays so: until somebody acts, or the end."""
+        until = min([self.start + self.span, self._next_tick, *self._late.values()])
+        return max(until - now, 0) / SECOND
 
-    def _look_at_agents(self, wishes: NDArray[np.float64], now: int) -> frozenset[str]:
-        """Look at the nodes that have an agent of their own; their names."""
-        agents = self.agents
+    def _look_at_agents(self, names: Iterable[str], wishes: NDArray[np.float64]) -> None:
+        """Look at those nodes that have an agent of their own."""
+        agents, faults = self.agents, self.faults
         if agents is None:
-            return frozenset()
-        found = frozenset(name for name in self.machines if name in agents)
-        for name in found:
-            self._look_at_agent(agents, self.machines[name], wishes, now)
-        return found
+            return
+        for name in [one for one in names if one in agents]:
+            if faults is not None and faults.is_lost(name):
+                agents[name].stand_still(self.agenda.now)
+            else:
+                self._look_at_agent(agents, self.machines[name], wishes, self.agenda.now)
 
     def _look_at_agent(
         self, agents: "SimulatedAgents", machine: Machine, wishes: NDArray[np.float64], now: int
     ) -> None:
         """The node's agent has worked since it was looked at: what it reports, whom it let go, how fast work is."""
         agent = agents[machine.name]
-        agent.look({key: float(wishes[pod.slot]) for key, pod in machine.pods.items()}, now)
+        silent = self.faults is not None and self.faults.is_silent(machine.name)
+        acts = not silent and machine.name not in self._late
+        wished = {key: float(wishes[pod.slot]) for key, pod in machine.pods.items()}
+        agent.look(wished, now, watches=not silent, acts=acts)
         self.cluster.deliver()
-        if machine.metric is not None:
+        if machine.metric is not None and acts:
             self.cluster.hear(machine.metric)
         for key in agent.take_killed():
             self._begin_anew(self._running[key], now)

@@ -4,11 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
+from ruamel.yaml import YAML
 
 from koordpolicy.cli.simulation.html import page
 from koordpolicy.cli.simulation.text import render
 from koordpolicy.cli.simulation.words import Page
-from koordpolicy.simulator.fault_plan import FaultPlan, read_faults
+from koordpolicy.language.schema import schema_of
+from koordpolicy.simulator.fault_file import FaultFile
+from koordpolicy.simulator.fault_plan import FaultKind, FaultPlan, read_faults
 from koordpolicy.simulator.workload import WorkloadError
 from tests.integration.simulations import graph_with, job, node, service, simulated, workload
 from tests.integration.test_simulated_descheduling import REBALANCE, given
@@ -24,6 +28,18 @@ def planned(tmp_path: Path, *faults: str) -> FaultPlan:
 
 LATER = {"withoutDescheduling": None, "wallSeconds": 0, "policies": {"digest": "0", "paths": ["x"]}}
 """What the command adds to a report."""
+
+
+HELD = graph_with(
+    "apiVersion: koordpolicy.io/v1alpha1\nkind: CPUSuppress\nmetadata: {name: held}\nspec: {parameters: {threshold: 20%}}\n"
+)
+"""Batch work may use no more than a fifth of a node together with what else is there."""
+BATCH = tuple(job(f"j{at}", "2", 90, at=9) for at in range(3))
+
+
+def held(plan: FaultPlan | None, **settings: Any) -> dict[str, Any]:
+    given = workload(BATCH, [node("n0")])
+    return simulated(HELD, given, faults=plan, **settings)
 
 
 def run(plan: FaultPlan | None, *arrivals: Any, nodes: int = 2, **settings: Any) -> dict[str, Any]:
@@ -118,19 +134,80 @@ def test_people_are_told(tmp_path: Path) -> None:
     ("fault", "said"),
     [
         ("nodeLos: {}", ":2: unknown field `nodeLos`; did you mean `nodeLoss`?"),
-        ("nodeLoss: {nodes: {count: 1}}", ":2: `at` is needed"),
-        ("nodeLoss: {at: 1x, nodes: {count: 1}}", ":2: `at`: "),
-        ("nodeLoss: {at: 1h}", ":2: "),
-        ("nodeLoss: {at: 1h, nodes: {count: 0}}", ":2: `count` is a whole number"),
-        ("metricGap: {at: 1h, nodes: {count: 1}}", ":2: `for` is needed"),
-        ("apiErrors: {at: 1h, for: 1h, share: 130%}", ":2: `share`: `130%` is no percentage"),
-        ("apiErrors: {at: 1h, for: 1h, code: 404}", ":2: `code` is one of 409, 429, 500"),
+        ("nodeLoss: {nodes: {count: 1}}", ":2: `at` is needed: when it begins"),
+        ("nodeLoss: {at: 1x, nodes: {count: 1}}", ":2: `at`: `1x` is not a duration; write one such as `90s`"),
+        ("nodeLoss: {at: 0, nodes: {count: 1}}", ":2: `at`: expected a duration, found `0`; write one such as"),
+        ("nodeLoss: {at: 1h}", ":2: `nodes` is needed: the nodes that are lost"),
+        ("nodeLoss: {at: 1h, nodes: {}}", ":2: `nodes`: it names no nodes; write such as `{count: 2}`"),
+        ("nodeLoss: {at: 1h, nodes: [n0]}", ":2: `nodes` is a mapping, not a list; its fields are `names`"),
+        ("nodeLoss: {at: 1h, nodes: {names: n0}}", ":2: `names` is a list, not the text `n0`"),
+        ("nodeLoss: {at: 1h, nodes: {names: []}}", ":2: `names` has 0 elements; 1 is the least"),
+        ("nodeLoss: {at: 1h, nodes: {count: 0}}", ":2: `count`: `0` is not between 1 and"),
+        ("nodeLoss: {at: 1h, for: 0s, nodes: {count: 1}}", ":2: `for`: `0s` is not a duration of more than nothing"),
+        ("metricGap: {at: 1h, nodes: {count: 1}}", ":2: `for` is needed: how long it lasts"),
+        ("lateAgents: {at: 1h, for: 1h, nodes: {count: 1}}", ":2: `by` is needed: how much later they act"),
+        ("lateStart: {at: 1h, by: 1h, nodes: {count: 1}}", ":2: unknown field `at`; there are `by`, `nodes`"),
+        ("apiErrors: {at: 1h, for: 1h, share: 130%}", ":2: `share`: `130%` is not a percentage up to 100%"),
+        ("apiErrors: {at: 1h, for: 1h, code: 404}", ":2: `code` is 409, 429 or 500, not `404`"),
+        ("{}", ":2: the element: a fault is just one thing; write each as an element of its own: `nodeLoss`"),
+        ("nodeLoss", ":2: the element is a mapping, not the text `nodeLoss`"),
     ],
-)
+)  # fmt: skip
 def test_slips_are_told_with_their_place(tmp_path: Path, fault: str, said: str) -> None:
     with pytest.raises(WorkloadError) as raised:
         planned(tmp_path, fault)
     assert said in str(raised.value)
+    assert str(raised.value).startswith(str(tmp_path))
+    written = {"faults": [YAML(typ="safe").load(fault)]}
+    assert not Draft202012Validator(schema_of(FaultFile)).is_valid(written)  # editors say so, too
+
+
+def test_the_schema_takes_what_is_read(tmp_path: Path) -> None:
+    every = (
+        "nodeLoss: {at: 1h30m, nodes: {names: [n0, n1], count: 1}}",
+        "metricGap: {at: 0s, for: 1.5h, nodes: {matchLabels: {pool: a}}}",
+        "lateAgents: {at: 1m, for: 1h, by: 500ms, nodes: {count: 1}}",
+        "lateStart: {by: 20m, nodes: {count: 1}}",
+        "apiErrors: {at: 8h, for: 10m, share: 0.5%, code: 409}",
+    )
+    assert {str(one.kind) for one in planned(tmp_path, *every).faults} == set(FaultKind)
+    read = YAML(typ="safe").load((tmp_path / "faults.yaml").read_text())
+    Draft202012Validator(schema_of(FaultFile)).validate(read)
+
+
+def test_late_agents_let_best_effort_work_use_more_for_so_long(tmp_path: Path) -> None:
+    """It is held back once an agent has seen it."""
+
+    def used(*faults: str) -> float:
+        plan = planned(tmp_path, *faults) if faults else None
+        return float(held(plan)["utilisation"]["cpuUsed"]["mean"])
+
+    short, long = (
+        used(f"lateAgents: {{at: 0s, for: 50m, by: {by}, nodes: {{count: 1}}}}") for by in ("10s", "200s")
+    )
+    assert used() < short < long
+
+
+def test_agents_that_begin_late_offer_nothing_until_then(tmp_path: Path) -> None:
+    arrivals = [service(f"s{at}", "4", 0.2) for at in range(2)]
+    late = run(planned(tmp_path, "lateStart: {by: 30m, nodes: {count: 2}}"), *arrivals)
+    offered = "kubernetes.io/batch-cpu"
+    never = run(planned(tmp_path, "lateStart: {by: 5h, nodes: {count: 2}}"), *arrivals)
+    assert never["overcommit"].get(offered, {"offeredMean": 0})["offeredMean"] == 0
+    assert (
+        0
+        < late["overcommit"][offered]["offeredMean"]
+        < run(None, *arrivals)["overcommit"][offered]["offeredMean"]
+    )
+    assert late["faults"]["nodeSecondsWithoutReports"] == 2 * 30 * 60
+
+
+def test_agents_may_not_be_later_than_the_next_reports(tmp_path: Path) -> None:
+    plan = planned(tmp_path, "lateAgents: {at: 0s, for: 1h, by: 5m, nodes: {count: 1}}")
+    with pytest.raises(
+        WorkloadError, match=r"faults.yaml:2: .* write a shorter `by`, or a longer `--interval`"
+    ):
+        run(plan, service("s", "2", 0.5), nodes=1)
 
 
 def test_nodes_that_are_not_there_are_told(tmp_path: Path) -> None:
@@ -159,3 +236,34 @@ def test_descheduling_goes_on_where_writes_are_refused(tmp_path: Path) -> None:
 
 def test_a_run_without_faults_tells_of_none() -> None:
     assert run(None, service("s", "2", 0.5))["faults"] is None
+
+
+# --- beside agents with kernels of their own ---------------------------------------------------------
+
+
+def beside(plan: FaultPlan | None, *arrivals: Any, **settings: Any) -> dict[str, Any]:
+    return run(plan, *arrivals, nodes=1, agents=True, **settings)
+
+
+def test_a_lost_node_stands_still_with_its_kernel(tmp_path: Path) -> None:
+    """Five minutes are missing to a job that would have ended in time."""
+    plan = planned(tmp_path, "nodeLoss: {at: 10m, for: 5m, nodes: {count: 1}}")
+    jobs = job("j", "2", minutes=52)
+    assert beside(None, jobs)["pods"]["finished"] == 1
+    assert beside(plan, jobs)["pods"]["finished"] == 0
+    assert beside(plan, job("j", "2", minutes=44))["pods"]["finished"] == 1
+
+
+def test_an_agent_that_is_silent_does_nothing(tmp_path: Path) -> None:
+    plan = planned(tmp_path, "metricGap: {at: 20m, for: 40m, nodes: {count: 1}}")
+    silent, heard = (held(one, agents=True)["agents"] for one in (plan, None))
+    assert 0 < silent["rounds"] < heard["rounds"]
+    never = held(planned(tmp_path, "lateStart: {by: 5h, nodes: {count: 1}}"), agents=True)
+    assert (never["agents"]["rounds"], never["agents"]["fileWrites"]) == (0, 0)
+
+
+def test_agents_with_kernels_are_late_as_others_are(tmp_path: Path) -> None:
+    plan = planned(tmp_path, "lateAgents: {at: 0s, for: 50m, by: 200s, nodes: {count: 1}}")
+    late, heard = (held(one, agents=True)["utilisation"]["cpuUsed"]["mean"] for one in (plan, None))
+    assert late > heard
+    assert held(plan, agents=True) == held(plan, agents=True)

@@ -49,7 +49,8 @@ def add_course(parser: argparse.ArgumentParser, comparing: str) -> None:
         "--faults",
         metavar="FILE",
         help="what goes wrong, as YAML or JSON: a list `faults` of `nodeLoss: {at: 2h, for: 30m, nodes: {count: 2}}` (or `names`, `matchLabels`),"
-        " `metricGap` with the same, and `apiErrors: {at: 8h, for: 10m, share: 30%%, code: 500}` (or 409, 429)",
+        " `metricGap` with the same, `lateAgents` with the same and `by: 30s`, `lateStart: {by: 20m, nodes: {count: 2}}` for agents that begin"
+        " late, and `apiErrors: {at: 8h, for: 10m, share: 30%%, code: 500}` (or 409, 429); `koordpolicy schema faults` prints the schema",
     )
     parser.add_argument(
         "--interval",

@@ -25,7 +25,12 @@ def fault_text(one: Mapping[str, Any]) -> str:
     lasts = "to the end" if one["forSeconds"] is None else f"for {length(one['forSeconds'])}"
     if one["kind"] == "apiErrors":
         return f"the API server answers {one['code']} to {100 * one['share']:.3g} % of writes, {lasts}"
-    what = "lost" if one["kind"] == "nodeLoss" else "without reports"
+    what = {
+        "nodeLoss": "lost",
+        "metricGap": "without reports",
+        "lateAgents": f"with agents that are {one['delaySeconds'] or 0:g} s late",
+        "lateStart": "with agents that have not begun",
+    }[one["kind"]]
     names = ", ".join(one["names"][:3]) + (", ..." if one["nodes"] > 3 else "")  # enough to know them
     return f"{counted(one['nodes'], 'node')} {what}, {lasts}: {names}"
 

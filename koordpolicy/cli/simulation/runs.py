@@ -77,8 +77,6 @@ def faults_of(arguments: argparse.Namespace) -> FaultPlan | None:
     """What is to go wrong; None where nothing is. Raises `CannotRunError`."""
     if arguments.faults is None:
         return None
-    if arguments.agents:
-        raise CannotRunError("--faults and --agents exclude each other: the model of a kernel does not stop")
     try:
         return read_faults(Path(arguments.faults))
     except WorkloadError as error:

@@ -7,6 +7,7 @@ import pytest
 
 from koordpolicy.cli.main import COMMANDS, parser
 from koordpolicy.cli.schema import PAGES as MORE
+from koordpolicy.cli.schema import others
 from koordpolicy.cli.tuning.measures import MEASURED
 from koordpolicy.diagnostics.catalogue import CATALOGUE
 from koordpolicy.language.cel.checker.macros import USAGE as MACROS
@@ -17,7 +18,7 @@ from koordpolicy.language.manual import manual
 from koordpolicy.language.schema import schema_files
 from koordpolicy.runtime.metrics.table import METRICS
 
-SCHEMAS = schema_files()
+SCHEMAS = schema_files(others())
 PAGES = manual(parser(), MORE)
 
 
