@@ -14,6 +14,10 @@ def band_resources(graph: RuleGraph, band: str) -> Mapping[str, str]:
 
 def announced_resources(graph: RuleGraph) -> tuple[str, ...]:
     """The resources that an annotation repeats for those who see containers but not the pod."""
+    return graph.once("announced resources", lambda: _announced(graph))
+
+
+def _announced(graph: RuleGraph) -> tuple[str, ...]:
     return tuple(
         name
         for band, said in graph.classes.bands.items()

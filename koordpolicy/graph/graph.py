@@ -235,7 +235,24 @@ class RuleGraph:
         if known is None:
             known = self._calls[name] = self._call_of(name)
         call, wanted = known
-        return call(*[roots.get(root, {}) for root in wanted])
+        return call(*[roots.get(root, {}) for root in wanted]) if wanted else call()
+
+    def is_fixed(self, name: str, document: str) -> bool:
+        """Whether a decision has one value on all records that a document applies to: no other one speaks, and it says a constant.
+
+        Raises `UnknownDecision`.
+        """
+        decision = self.decision(name)
+        return (
+            not self.is_watched
+            and len(decision.rules) <= 1
+            and all(
+                rule.document == document
+                and isinstance(self._expressions.resolved(rule.value, rule.key), ir.Const)
+                for rule in decision.rules
+            )
+            and isinstance(decision.default, ir.Const)
+        )
 
     def _call_of(self, name: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
         """What gives a decision's value, and the roots that it takes: none where no fact could make it another."""

@@ -173,10 +173,9 @@ def read_pod(obj: Json) -> Pod:
     metadata = mapping(obj, "metadata")
     spec = mapping(obj, "spec")
     status = mapping(obj, "status")
-    running = {
-        **_running(status, "initContainerStatuses"),
-        **_running(status, "containerStatuses"),
-    }
+    running: Mapping[str, Amounts] = {}
+    if status:  # a pod that is created has none
+        running = {**_running(status, "initContainerStatuses"), **_running(status, "containerStatuses")}
     containers = _containers(spec, "containers", running)
     init_containers = _containers(spec, "initContainers", running)
     pod_level = optional_mapping(spec, "resources", "spec")
@@ -193,7 +192,7 @@ def read_pod(obj: Json) -> Pod:
         uid=text(metadata, "uid", "metadata"),
         labels=texts(metadata, "labels", "metadata"),
         annotations=texts(metadata, "annotations", "metadata"),
-        owners=tuple(read_owner(owner) for owner in objects(metadata, "ownerReferences", "metadata")),
+        owners=tuple(map(read_owner, objects(metadata, "ownerReferences", "metadata"))),
         node_name=text(spec, "nodeName", "spec"),
         scheduler_name=text(spec, "schedulerName", "spec"),
         priority=integer(spec, "priority", "spec"),
@@ -209,7 +208,7 @@ def read_pod(obj: Json) -> Pod:
         overhead=overhead,
         pod_requests=pod_requests,
         pod_limits=pod_limits,
-        conditions=tuple(read_condition(found) for found in objects(status, "conditions", "status")),
+        conditions=tuple(map(read_condition, objects(status, "conditions", "status"))),
         created_at=read_time(metadata, "creationTimestamp", "metadata"),
         deleted_at=read_time(metadata, "deletionTimestamp", "metadata"),
         started_at=read_time(status, "startTime", "status"),

@@ -52,10 +52,12 @@ class ObjectError(ValueError):
 def mapping(parent: Json, key: str, at: str = "") -> Json:
     """The object under a key; empty when unset."""
     value = parent.get(key)
+    # Asking for the class first spares nearly all objects the dearer question.
+    if type(value) is dict:
+        return value
     if value is None:
         return {}
-    # Asking for the class first spares nearly all objects the dearer question.
-    if type(value) is not dict and not isinstance(value, Mapping):
+    if not isinstance(value, Mapping):
         raise _wrong(at, key, "a mapping", value)
     return value
 
@@ -83,7 +85,7 @@ def sequence(parent: Json, key: str, at: str = "") -> Sequence[object]:
     value = parent.get(key)
     if value is None:
         return ()
-    if not isinstance(value, list | tuple):
+    if type(value) is not list and not isinstance(value, (list, tuple)):
         raise _wrong(at, key, "a list", value)
     return value
 

@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from koordpolicy.algorithms.json_patch import json_patch
@@ -19,6 +20,7 @@ WARNING: Final = 250
 """Characters of a warning: the API server cuts what is longer than 256."""
 _WARNINGS: Final = 16
 _MESSAGE: Final = 32_000
+_OPERATIONS: Final = MappingProxyType({str(one): one for one in Operation})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,8 @@ def read_review(body: Any, webhook: Webhook) -> Review:
     if not uid:
         raise ObjectError("request.uid: a review without a uid")
     said = text(asked, "operation", "request")
-    operation = next((one for one in webhook.operations if one == said), None)
-    if operation is None:
+    operation = _OPERATIONS.get(said)
+    if operation is None or operation not in webhook.operations:
         raise ObjectError(
             f"request.operation: `{said}` is none that {webhook.name} decides: {', '.join(webhook.operations)}"
         )
@@ -87,12 +89,9 @@ def write_review(review: Review, answer: AdmissionAnswer, audit: Mapping[str, st
 
 
 def _resource(said: Mapping[str, Any], webhook: Webhook) -> Resource:
+    asked = said.get("group"), said.get("version"), said.get("resource")
     for one in webhook.resources:
-        if (one.group, one.version, one.plural) == (
-            said.get("group"),
-            said.get("version"),
-            said.get("resource"),
-        ):
+        if (one.group, one.version, one.plural) == asked:
             return one
     name = f"{said.get('resource')}.{said.get('version')}.{said.get('group')}"
     raise ObjectError(f"request.resource: `{name}` is none that {webhook.name} decides")

@@ -14,7 +14,7 @@ from typing import Final, Protocol, cast
 from koordpolicy.runtime.front.messages import MessageProblem, RequestHead, plain_answer, read_request
 from koordpolicy.runtime.http.bodies import BodyProblem, Room
 from koordpolicy.runtime.http.limits import ServerLimits
-from koordpolicy.runtime.http.messages import headers_of, target_of, written
+from koordpolicy.runtime.http.messages import Headers, target_of, written
 from koordpolicy.runtime.http.routing import Request, Response
 
 LOG: Final = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class FrontConnection(asyncio.Protocol):
         del self._received[:end]
         self._head = None
         path, query = target_of(head)
-        return Request(head.method, path, query, headers_of(head), body)
+        return Request(head.method, path, query, Headers(head), body)
 
     async def _wait(self, asked: Request, answer: Awaitable[Response]) -> None:
         response = await answer

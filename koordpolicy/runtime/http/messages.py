@@ -1,6 +1,6 @@
 """Requests and answers of HTTP/1.1 between bytes and values, where no library stands between."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
@@ -19,15 +19,43 @@ def target_of(head: RequestHead) -> tuple[str, Mapping[str, str]]:
     return _known_target(head.path) if len(head.path) < _USUAL else _target(head.path)
 
 
-def headers_of(head: RequestHead) -> dict[str, str]:
-    """Headers by name in lower case, the first of a name. What a front says of itself is kept apart from what clients say."""
-    lines = head.text.decode("latin-1").split("\r\n")
-    found: dict[str, str] = {}
-    for line in lines[1:-2]:
-        name, _, value = line.partition(":")
-        found.setdefault(name.lower(), value.strip())
-    found.update(head.told)
-    return found
+class Headers(Mapping[str, str]):
+    """Headers by name in lower case, the first of a name; read when first asked for, which webhooks never do.
+
+    What a front says of itself is kept apart from what clients say.
+    """
+
+    __slots__ = ("_head", "_read")
+
+    def __init__(self, head: RequestHead) -> None:
+        self._head = head
+        self._read: dict[str, str] | None = None
+
+    def __getitem__(self, name: str) -> str:
+        return self._all()[name]
+
+    def __contains__(self, name: object) -> bool:
+        # Where its letters stand nowhere, nothing need be read.
+        return isinstance(name, str) and (
+            (name in self._head.told or name.encode() in self._head.text.lower()) and name in self._all()
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> dict[str, str]:
+        if self._read is None:
+            lines = self._head.text.decode("latin-1").split("\r\n")
+            found: dict[str, str] = {}
+            for line in lines[1:-2]:
+                name, _, value = line.partition(":")
+                found.setdefault(name.lower(), value.strip())
+            found.update(self._head.told)
+            self._read = found
+        return self._read
 
 
 def written(response: Response, *, last: bool, body: bool = True) -> bytes:

@@ -14,7 +14,7 @@ from typing import Final, Protocol, cast
 from koordpolicy.runtime.front.messages import MessageProblem, RequestHead, read_request
 from koordpolicy.runtime.http.bodies import BodyProblem, Room
 from koordpolicy.runtime.http.limits import ServerLimits
-from koordpolicy.runtime.http.messages import headers_of, target_of, written
+from koordpolicy.runtime.http.messages import Headers, target_of, written
 from koordpolicy.runtime.http.routing import Request, Response, Route
 
 _LONGEST: Final = 262_144
@@ -181,7 +181,7 @@ class PlainConnection(asyncio.Protocol):
             body = bytes(memoryview(self._received)[head.taken : end])
             del self._received[:end]
             self._head = None
-            asked = Request(head.method, path, query, headers_of(head), body)
+            asked = Request(head.method, path, query, Headers(head), body)
             answer = self._among.answering.answer_open(route, asked)
             if isinstance(answer, Response):
                 self._send(answer)

@@ -4,12 +4,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.algorithms.profile import PriorityClass
 from koordpolicy.graph import RuleGraph
-from koordpolicy.manager.webhooks.profiles import ColocationProfile, Profiles
+from koordpolicy.manager.webhooks.profiles import ColocationProfile, ColocationProfileError, Profiles
 from tests.unit.graph.policies_text import graph as graph_without_pack
 from tests.vectors.policies import document, graph
 
@@ -38,6 +39,13 @@ def selector(lines: dict[str, Any]) -> dict[str, Any]:
 
 
 SELECTORS = st.dictionaries(st.sampled_from(KEYS), LINES, max_size=3).map(selector)
+ROOTS: dict[str, Any] = {
+    "pod": {"labels": {"a": "1"}},
+    "namespaceObject": {},
+    "operation": "CREATE",
+    "now": None,
+}
+
 MATCHES = st.fixed_dictionaries({}, optional={"pods": SELECTORS, "namespaces": SELECTORS})
 
 
@@ -100,3 +108,29 @@ def test_what_a_higher_document_says_does_not_widen_a_profile() -> None:
         {**roots, "pod": asking, "namespaceObject": asking}, lambda name: PriorityClass(name, 5000)
     )
     assert effect.labels["drawn"] == "in"
+
+
+def test_what_a_profile_says_of_all_pods_alike_still_follows_the_classes_that_there_are() -> None:
+    said = {"match": {"pods": {"matchLabels": {"a": "1"}}}, "priorityClassName": "p", "labels": {"x": "y"}}
+    compiled = graph_without_pack(json.dumps(document("ColocationProfile", "all", said)))
+    (profile,) = matching(compiled, ROOTS)
+    for value in (1, 2):
+        classes = {"p": PriorityClass("p", value)}
+        effect = profile.effect(ROOTS, classes.get)
+        assert (effect.labels, effect.priority_class) == ({"x": "y"}, classes["p"])
+    with pytest.raises(ColocationProfileError, match="no PriorityClass `p`"):
+        profile.effect(ROOTS, lambda _: None)
+
+
+def test_a_profile_that_reads_pods_says_something_else_of_each() -> None:
+    said = {
+        "match": {"pods": {"matchLabels": {"a": "1"}}},
+        "enabled": {"cel": "!('off' in pod.labels)"},
+        "labels": {"fixed": "y", "read": {"cel": "pod.labels['b']"}},
+    }
+    compiled = graph_without_pack(json.dumps(document("ColocationProfile", "reads", said)))
+    for value in ("1", "2"):
+        roots = {**ROOTS, "pod": {"labels": {"a": "1", "b": value}}}
+        (profile,) = matching(compiled, roots)
+        assert profile.effect(roots, lambda _: None).labels == {"fixed": "y", "read": value}
+    assert not matching(compiled, {**ROOTS, "pod": {"labels": {"a": "1", "off": ""}}})
