@@ -67,6 +67,8 @@ class WebhookServer:
         self._waiting = waiting
         self._audit = audit
         self._protection = protection
+        self._counting: dict[tuple[str, str], tuple[Callable[[], None], Callable[[float], None]]] = {}
+        """What counts reviews, by webhook and result."""
         self._handlers = tuple((one, one.handler(context)) for one in webhooks)
 
     def routes(self) -> tuple[Route, ...]:
@@ -160,10 +162,17 @@ class WebhookServer:
         return self._counted(webhook, began, "malformed", Response.text(f"{problem}\n", 400))
 
     def _counted(self, webhook: Webhook, began: float, result: str, response: Response) -> Response:
-        self._metrics.add("koordpolicy_webhook_requests_total", webhook=webhook.name, result=result)
-        self._metrics.observe(
-            "koordpolicy_webhook_duration_seconds", monotonic() - began, webhook=webhook.name
-        )
+        known = self._counting.get((webhook.name, result))
+        if known is None:
+            known = self._counting[webhook.name, result] = (
+                self._metrics.adder(
+                    "koordpolicy_webhook_requests_total", webhook=webhook.name, result=result
+                ),
+                self._metrics.observer("koordpolicy_webhook_duration_seconds", webhook=webhook.name),
+            )
+        count, observe = known
+        count()
+        observe(monotonic() - began)
         return response
 
 

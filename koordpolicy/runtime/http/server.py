@@ -7,7 +7,7 @@ says what it lets its callers do; without credentials only reading is served.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Final, Self
 
@@ -59,6 +59,8 @@ class HttpServer:
         self._fronted = host.startswith(UNIX)
         self._routes = Routes(tuple(routes))
         self._metrics = metrics
+        self._counting: dict[tuple[str, int], Callable[[], None]] = {}
+        """What counts answers, by path and status."""
         self.limits = limits
         self._tls = tls
         self._authenticator = authenticator or Authenticator()
@@ -232,9 +234,13 @@ class HttpServer:
 
     def _counted(self, path: str, response: Response) -> Response:
         if self._metrics is not None:
-            self._metrics.add(
-                "koordpolicy_http_requests_total", path=self._routes.named(path), code=str(response.status)
-            )
+            named = self._routes.named(path), response.status
+            count = self._counting.get(named)
+            if count is None:
+                count = self._counting[named] = self._metrics.adder(
+                    "koordpolicy_http_requests_total", path=named[0], code=str(named[1])
+                )
+            count()
         return response
 
     def _failure(self, path: str, error: Exception) -> Response:

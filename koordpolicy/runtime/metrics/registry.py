@@ -1,6 +1,6 @@
 """Metrics of one process: handed around, never global."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -55,10 +55,16 @@ class Metrics:
         key = (name, tuple(labels.items()))
         counter = self._counters.get(key)
         if counter is None:
-            whole = self._metric(name, MetricKind.COUNTER)
-            assert isinstance(whole, Counter)
-            counter = self._counters[key] = whole.labels(**labels) if labels else whole
+            counter = self._counters[key] = self._counter(name, labels)
         counter.inc(amount)
+
+    def adder(self, name: str, /, **labels: str) -> Callable[[], None]:
+        """What counts one, for who counts often and keeps it: its labels are looked up now."""
+        return self._counter(name, labels).inc
+
+    def observer(self, name: str, /, **labels: str) -> Callable[[float], None]:
+        """What counts by size, likewise."""
+        return self._histogram(name, labels).observe
 
     def set(self, name: str, value: float, /, **labels: str) -> None:
         """Set a gauge."""
@@ -81,9 +87,7 @@ class Metrics:
         key = (name, tuple(labels.items()))
         histogram = self._histograms.get(key)
         if histogram is None:
-            whole = self._metric(name, MetricKind.HISTOGRAM)
-            assert isinstance(whole, Histogram)
-            histogram = self._histograms[key] = whole.labels(**labels) if labels else whole
+            histogram = self._histograms[key] = self._histogram(name, labels)
         histogram.observe(value)
 
     def count_elsewhere(self, name: str, counted: Counted) -> None:
@@ -117,6 +121,16 @@ class Metrics:
                 if name in self.table:
                     found[name] = found.get(name, 0.0) + sample.value
         return found
+
+    def _counter(self, name: str, labels: Mapping[str, str]) -> Counter:
+        whole = self._metric(name, MetricKind.COUNTER)
+        assert isinstance(whole, Counter)
+        return whole.labels(**labels) if labels else whole
+
+    def _histogram(self, name: str, labels: Mapping[str, str]) -> Histogram:
+        whole = self._metric(name, MetricKind.HISTOGRAM)
+        assert isinstance(whole, Histogram)
+        return whole.labels(**labels) if labels else whole
 
     def _elsewhere(self, name: str, kind: MetricKind) -> Metric:
         row = self._row(name, kind)
