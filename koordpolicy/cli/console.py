@@ -4,18 +4,16 @@ import argparse
 import os
 import random
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from koordpolicy import resources
-from koordpolicy.cli.bundle import compile_tree, compiled
-from koordpolicy.cli.bundles import meant
 from koordpolicy.cli.command import CannotRunError
+from koordpolicy.cli.console_policies import ConsolePolicies, FollowedPolicies, policies_of_files
 from koordpolicy.cli.console_questions import questions_by
 from koordpolicy.cli.console_revisions import LiveRevisions
 from koordpolicy.cli.flags.console import HTTP
@@ -33,7 +31,7 @@ from koordpolicy.console.rollout_hand import RolloutHand
 from koordpolicy.console.worlds.pictured import LiveWorld, PicturedWorld
 from koordpolicy.console.worlds.simulated import SimulatedWorld
 from koordpolicy.console.worlds.world import CannotAnswer, World
-from koordpolicy.graph import Compilation, Compiler, RuleGraph
+from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError
@@ -49,28 +47,9 @@ from koordpolicy.simulator.simulation import SimulationSettings
 from koordpolicy.simulator.traces import read_described
 from koordpolicy.simulator.traces.published import published_workload
 from koordpolicy.simulator.workload import Workload, WorkloadError
-from koordpolicy.source import Tree, read_tree
 
 EXAMPLE: Final = "01-colocated-day"
 _EVERY: Final = 30 * SECOND
-
-
-@dataclass(frozen=True, slots=True)
-class _Policies:
-    """What the page shows of policies, and what answers by them."""
-
-    compilation: Compilation
-    graph: RuleGraph
-    paths: list[str]
-    files: Mapping[str, str]
-    """Those of the bundle, without the pack's, by the names that the page shows."""
-    trials: Trials | None
-    """Where those that somebody edits are compiled."""
-
-    @property
-    def name(self) -> str:
-        """Where they are from."""
-        return ", ".join(self.paths) or "the built-in pack alone"
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -89,51 +68,31 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         )
     cluster = bool(arguments.live or arguments.snapshot or arguments.filename)
     paths = arguments.policies or ([] if cluster else [str(example / "policies")])
-    compilation, graph, own = _named_for_the_page(paths, arguments.compiler)
+    if arguments.policies_from_cluster:
+        if not arguments.live:
+            raise CannotRunError("`--policies-from-cluster` follows a live cluster: say `--live`, too")
+        if paths:
+            raise CannotRunError("policies come from `-p` or from the cluster: give one of the two")
+    policies = None if arguments.policies_from_cluster else policies_of_files(paths, arguments.compiler)
     endpoint = endpoint_of(arguments)
     set_up_logging(LogFormat.TEXT, verbose=False)
     trials = start_trials(LIMITS)
-    policies = _Policies(compilation, graph, paths, own, trials)
 
     async def main(process: Process) -> None:
-        if arguments.live:
-            await _live(arguments, policies, endpoint, process, terminal)
+        if arguments.live or policies is None:
+            await _live(arguments, policies, trials, endpoint, process, terminal)
             return
         world = (
             _still(arguments, policies.graph, terminal)
             if cluster
-            else _simulated(arguments, policies, example)
+            else _simulated(arguments, policies.graph, example)
         )
+        api = _api(endpoint, policies, trials, world)
         with world if isinstance(world, SimulatedWorld) else nullcontext():
-            await _serve(process, endpoint, policies, world, terminal)
+            await _serve(process, endpoint, api, terminal)
 
     with trials or nullcontext():
         return run_process(main, "console", "console")
-
-
-def _named_for_the_page(
-    paths: list[str], compiler: Compiler | None
-) -> tuple[Compilation, RuleGraph, Mapping[str, str]]:
-    """The policies compiled, and their files: named from their folder, where they would be by whole paths of this host.
-
-    Raises `CannotRunError`, which names files as the command line does.
-    """
-    compilation, graph = compiled(paths, compiler)
-    tree = read_tree(meant(paths)) if paths else Tree()
-    whole = [Path(file) for file in tree.files if Path(file).is_absolute()]
-    if not whole:
-        return compilation, graph, tree.files
-    folder = os.path.commonpath([file.parent for file in whole])
-    files = {
-        str(Path(file).relative_to(folder)) if Path(file).is_absolute() else file: text
-        for file, text in tree.files.items()
-    }
-    if len(files) < len(tree.files):  # two files of one name, from here and from there
-        return compilation, graph, tree.files
-    again = compile_tree(Tree(files), compiler)
-    if again.graph is None:
-        return compilation, graph, tree.files
-    return again, again.graph, files
 
 
 def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
@@ -144,26 +103,38 @@ def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
     return Endpoint(HTTP, host, port, None, authentication, "--bearer-token-file")
 
 
-async def _serve(
-    process: Process,
+def _api(
     endpoint: Endpoint,
-    policies: _Policies,
+    policies: ConsolePolicies,
+    trials: Trials | None,
     world: World,
-    terminal: Terminal,
-    beside: Coroutine[Any, Any, None] | None = None,
     revisions: Callable[[], list[dict[str, Any]]] = list,
     hand: RolloutHand | None = None,
-) -> None:
-    api = ConsoleApi(
+) -> ConsoleApi:
+    return ConsoleApi(
         world,
-        PolicyView(policies.graph, policies.compilation.sources, policies.name),
-        Playground(policies.files, policies.graph, pack_remembering(), policies.trials),
+        *_shown(policies, trials),
         questions_by(policies.name),
         Guard("" if endpoint.host in {"0.0.0.0", "::"} else endpoint.host),  # noqa: S104  # compared, not bound
         revisions,
         hand,
     )
 
+
+def _shown(policies: ConsolePolicies, trials: Trials | None) -> tuple[PolicyView, Playground]:
+    return (
+        PolicyView(policies.graph, policies.compilation.sources, policies.name),
+        Playground(policies.files, policies.graph, pack_remembering(), trials),
+    )
+
+
+async def _serve(
+    process: Process,
+    endpoint: Endpoint,
+    api: ConsoleApi,
+    terminal: Terminal,
+    beside: Coroutine[Any, Any, None] | None = None,
+) -> None:
     def ready(port: int) -> None:
         host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host or "127.0.0.1"
         terminal.print(f"the console is at http://{host}:{port}/  (Ctrl-C ends it)")
@@ -175,11 +146,11 @@ async def _serve(
 # --- what is looked at ------------------------------------------------------------------------------
 
 
-def _simulated(arguments: argparse.Namespace, policies: _Policies, example: Path) -> SimulatedWorld:
+def _simulated(arguments: argparse.Namespace, graph: RuleGraph, example: Path) -> SimulatedWorld:
     settings = SimulationSettings(arguments.interval, arguments.until)
     try:
         return SimulatedWorld(
-            policies.graph,
+            graph,
             _workload(arguments, example),
             settings,
             np.random.default_rng(arguments.seed),
@@ -211,23 +182,40 @@ def _still(arguments: argparse.Namespace, graph: RuleGraph, terminal: Terminal) 
 
 async def _live(
     arguments: argparse.Namespace,
-    policies: _Policies,
+    policies: ConsolePolicies | None,
+    trials: Trials | None,
     endpoint: Endpoint,
     process: Process,
     terminal: Terminal,
 ) -> None:
+    """A live cluster; its policy objects are followed where there are no `policies`."""
     try:
         connection = Connection.load(arguments.kubeconfig, arguments.context, os.environ)
         async with connect(connection, jitter=random.random, component="console") as cluster:
             revisions = LiveRevisions(cluster, f"{this_user()} in the console")
+            followed = None
+            if policies is None:
+                followed = FollowedPolicies(cluster, arguments.compiler)
+                policies = await followed.first()
 
-            async def take() -> Snapshot:
+            async def look() -> Snapshot:
                 await revisions.look()
                 return await snapshot_of(cluster, now_ns(), terminal.say)
 
+            async def look_again() -> Snapshot:
+                if followed is not None:
+                    changed = await followed.changed()
+                    world.behind = followed.trouble
+                    if changed is not None:
+                        world.graph = changed.graph
+                        api.answer_by(*_shown(changed, trials))
+                return await look()
+
             title = arguments.context or "the cluster of the kubeconfig"
-            world = LiveWorld(policies.graph, await take(), title, take, (arguments.every or _EVERY) / SECOND)
+            every = (arguments.every or _EVERY) / SECOND
+            world = LiveWorld(policies.graph, await look(), title, look_again, every)
             hand = revisions if arguments.bearer_token_file else None
-            await _serve(process, endpoint, policies, world, terminal, world.follow(), revisions.all, hand)
+            api = _api(endpoint, policies, trials, world, revisions.all, hand)
+            await _serve(process, endpoint, api, terminal, world.follow())
     except (ConfigurationError, SnapshotError, KubeError) as error:
         raise CannotStart(str(error)) from None

@@ -56,6 +56,11 @@ class ConsoleApi:
         """Of its own: what somebody edits may take seconds, and others read on meanwhile."""
         self._waiting = 0
 
+    def answer_by(self, policies: PolicyView, playground: Playground) -> None:
+        """Answer by other policies from now on; what is being thought about is answered by those before."""
+        self.policies, self.playground = policies, playground
+        self._questions = self._ask(policies.graph)
+
     def routes(self) -> list[Route]:
         """All of them, the page's files included."""
         asked: tuple[tuple[str, Answer], ...] = (
@@ -113,6 +118,7 @@ class ConsoleApi:
         classes, bands = self.world.classes()
         return {
             "clock": self.world.clock(),
+            "digest": self.policies.graph.digest,
             "generation": frames.generation,
             "frames": len(frames.kept),
             "series": frames.series(_number(request, "after")),

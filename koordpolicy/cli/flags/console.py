@@ -73,6 +73,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
     cluster.add_argument(
         "--every", metavar="D", type=duration, help="time between looks at a live cluster (default: 30s)"
     )
+    cluster.add_argument(
+        "--policies-from-cluster",
+        action="store_true",
+        help="with --live: answer by the policy objects in the cluster, and by others once they change",
+    )
     add_cluster_flags(cluster)
     add_page_flags(parser.add_argument_group("the page"))  # type: ignore[arg-type]  # a group takes the same
 

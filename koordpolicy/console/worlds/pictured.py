@@ -52,6 +52,8 @@ class PicturedWorld:
         self._names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._snapshot = snapshot
         self.trouble = ""
+        self.behind = ""
+        """Why the policies that answer are not those of the cluster as it is now."""
         self.show(self.read(snapshot))
 
     def nodes(self) -> tuple[NodeShown, ...]:
@@ -67,7 +69,7 @@ class PicturedWorld:
         return {
             "steers": False,
             "start": self.frames.kept[0].time / 1e9 if self.frames.kept else 0,
-            "failure": self.trouble,
+            "failure": self.trouble or (f"{self.behind}; those before it answer" if self.behind else ""),
             "over": self.kind == "picture",
         }
 

@@ -114,6 +114,12 @@ async function begin() {
     if (store.clock.failure && store.clock.failure !== told) notice(store.clock.failure);
     told = store.clock.failure;
   });
+  store.addEventListener("policies", () => {
+    notice("The policies have changed: what is asked from now on is answered by the new ones.");
+    if (current?.policiesChanged) return current.policiesChanged();
+    shown = "";
+    route();
+  });
   window.addEventListener("hashchange", route);
   await route();
 }

@@ -68,6 +68,22 @@ export class PlaygroundView {
     }
   }
 
+  /** The live policies are others now: what is edited stays, and is compared with them. */
+  async policiesChanged() {
+    try {
+      this.live = (await get("files")).own;
+    } catch (error) {
+      notice(error.message);
+      return;
+    }
+    for (const [file, text] of Object.entries(this.edited)) if (text === this.live[file]) delete this.edited[file];
+    sessionStorage.setItem(KEPT, JSON.stringify(this.edited));
+    if (this.file in this.edited || this.text(this.file) === this.shownText) {
+      this.#files();
+      this.#check();
+    } else this.#show(this.file in this.live ? this.file : (Object.keys(this.live)[0] ?? this.file));
+  }
+
   text(file) {
     return this.edited[file] ?? this.live[file] ?? "";
   }

@@ -51,6 +51,10 @@ class Store extends EventTarget {
         return this.look();
       }
     }
+    if (told.digest !== this.world.digest) {
+      this.world = await get("world");
+      this.dispatchEvent(new Event("policies"));
+    }
     this.classes = told.classes;
     this.bands = told.bands;
     const before = JSON.stringify(this.clock);
