@@ -16,7 +16,8 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     A name that differs only in case or separators (`cpu_reclaim` for `cpuReclaim`) is always close. Else one
     slip (a letter missing, added, wrong, or two swapped) is forgiven for every three letters, at least one and
     at most four. Where candidates are very many, the first ones are compared. Of equally close candidates one of the same letters is taken, else the first.
-    Where none is close, the only one that begins so is: half of a name at least, and three letters (`marg` for `margin`).
+    Where none is close, the only one that begins so is: half of a name at least, and three letters (`marg` for `margin`); else the
+    only one of which it is the last word (`bands` for `permittedBands`).
     """
     if not name or len(name) > _LONGEST:
         return None
@@ -25,6 +26,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     nearest_yet = min(4, max(1, len(name) // 3)) + 1, False
     compared = 0
     longer: list[str] = []
+    ending: list[str] = []
     for candidate in candidates:
         if candidate == name:
             continue
@@ -33,6 +35,8 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
             return candidate
         if other.startswith(plain) and len(plain) >= max(_SHORTEST_PART, len(other) / 2):
             longer.append(candidate)
+        if len(plain) >= _SHORTEST_PART and _ends_in(candidate, name):
+            ending.append(candidate)
         most, _ = nearest_yet
         if abs(len(other) - len(plain)) > most or len(other) <= 1:
             continue
@@ -43,7 +47,14 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
         found = distance, sorted(other) != sorted(plain)
         if distance < len(plain) and found < nearest_yet:
             best, nearest_yet = candidate, found
-    return longer[0] if best is None and len(longer) == 1 else best
+    if best is not None:
+        return best
+    return next((some[0] for some in (longer, ending) if len(some) == 1), None)
+
+
+def _ends_in(candidate: str, word: str) -> bool:
+    """Whether a name in camel case has this as its last word."""
+    return len(candidate) > len(word) and candidate.endswith(word[:1].upper() + word[1:])
 
 
 def _plain(name: str) -> str:

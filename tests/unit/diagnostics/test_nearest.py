@@ -29,6 +29,7 @@ FACTS = (
         ("qs", ("qos", "band"), "qos"),
         ("MATCH", ("match",), "match"),
         ("marg", ("threshold", "margin"), "margin"),
+        ("bands", ("value", "permittedBands", "defaultBand"), "permittedBands"),
     ],
 )
 def test_a_slip_finds_what_was_meant(name: str, candidates: tuple[str, ...], meant: str) -> None:
