@@ -5,7 +5,8 @@ formula (A. K. Erlang, 1917); who waits does so for an exponential time, its mea
 (A. O. Allen, "Probability, Statistics, and Queueing Theory", 2nd edition, 1990, 5.3). Others take processors away in three ways:
 
 - by weight: while a worker runs beside a rival, each gets its share, as in generalised processor sharing (L. Kleinrock, "Queueing
-  Systems" II, 1976, 4.4); not evenly, but by letting the rival run for up to a quantum now and then;
+  Systems" II, 1976, 4.4); not evenly, but in turns: before each of the worker's the rival may run on for the rest of a quantum, with the
+  chance by which it comes to its share (I. Stoica, H. Abdel-Wahab, "Earliest eligible virtual deadline first", 1995, as Linux has it);
 - by more than that: a node may have less left for services than they wish, and a quota is no other share;
 - all the time: requests need more CPU time where caches, memory and cores are shared (`slowdown`).
 
@@ -35,7 +36,8 @@ _TURNS: Final = 30
 class Service:
     """A service of so many workers, whose requests need `work` seconds of CPU in the mean; `variation` is the squared
     coefficient of variation of that (0: all need the same). Single requests are spread as the ascending `multiples` of the mean, where it is
-    known that they are, each of them as often; else lognormally. `weight` is what all of its workers weigh together.
+    known that they are, each of them as often; else lognormally. `weight` is what all of its workers weigh together. A worker
+    has its processor for `turn` seconds before a rival may have it.
     """
 
     workers: int
@@ -43,6 +45,7 @@ class Service:
     variation: float
     weight: float
     multiples: tuple[float, ...] = ()
+    turn: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +76,26 @@ ALONE: Final = Company()
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """How long rivals keep a worker from its processor at a request: with that chance, evenly between 0 and `most`."""
+    """How long a rival keeps a worker from its processor at a request of so many turns, of which the last may be a part: with that
+    chance, `further` after the first turn, evenly between 0 and `most`.
+    """
 
     chance: float
     most: float
+    turns: float
+    further: float
 
     @property
     def mean(self) -> float:
-        return self.chance * self.most / 2
+        return (self.chance + (self.turns - 1) * self.further) * self.most / 2
+
+    @property
+    def spread(self) -> float:
+        """The variance of that."""
+        first, others = (
+            chance * self.most**2 * (1 / 3 - chance / 4) for chance in (self.chance, self.further)
+        )
+        return first + (self.turns - 1) * others
 
 
 def erlang_c(workers: int, busy: float) -> float:
@@ -103,7 +118,7 @@ def response_times(service: Service, rate: float, beside: Company, quantiles: Se
     busy, delays = held
     mean = work + sum(one.mean for one in delays)
     spread = work**2 * service.variation + sum(
-        one.chance * one.most**2 / 3 - one.mean**2 for one in delays
+        one.spread for one in delays
     )  # of what a worker is taken by a request, which grows by what rivals do
     waits = erlang_c(service.workers, busy)
     behind = mean * (1 + spread / max(mean, _LEAST) ** 2) / (2 * service.workers * (1 - busy))
@@ -123,6 +138,8 @@ def knee(service: Service, quantile: float) -> float:
 
 _KNEE_STEPS: Final = 100
 _LEAST: Final = 1e-9
+_MOST_TURNS: Final = 8
+"""Of one request that are told apart."""
 
 
 def _settled(
@@ -144,9 +161,10 @@ def _settled(
 def _held(service: Service, work: float, busy: float, rival: Rival) -> _Held:
     """The weight of a service is shared by the workers that are busy; a rival gets by its own of the time in which one works."""
     mine = service.weight / (1 + (service.workers - 1) * busy)
-    quanta = 2 * work * rival.weight / mine / max(rival.quantum, _LEAST)
-    chance = rival.presence * min(max(quanta, rival.missed), 1.0)
-    return _Held(chance, rival.quantum * max(quanta, 1.0))
+    turns = min(max(work / service.turn, 1.0), _MOST_TURNS)
+    quanta = 2 * work / turns * rival.weight / mine / max(rival.quantum, _LEAST)
+    first, further = (rival.presence * min(max(quanta, least), 1.0) for least in (rival.missed, 0.0))
+    return _Held(first, rival.quantum * max(quanta, 1.0), turns, further)
 
 
 def _sequence(power: int) -> Real:
@@ -156,6 +174,11 @@ def _sequence(power: int) -> Real:
 _FIRST: Final = _sequence(1)
 _SECOND: Final = _sequence(2)
 _THIRD: Final = np.asarray((_FIRST + np.arange(1, POINTS + 1) * math.sqrt(2)) % 1.0)
+_TURN: Final = (
+    _THIRD,
+    *((_THIRD + np.arange(1, POINTS + 1) * math.sqrt(prime)) % 1.0 for prime in (3, 5, 7, 11, 13, 17, 19)),
+)
+"""For each turn of a request points of its own, by roots that have nothing to do with each other."""
 _NORMAL: Final = np.array([NormalDist().inv_cdf(float(one)) for one in _FIRST])
 
 
@@ -176,10 +199,13 @@ def _queued(chance: float, mean: float) -> Real:
 
 def _kept(delays: Sequence[_Held]) -> Real:
     """What requests are kept by rivals, of which one at a time is met."""
-    kept, begin = np.zeros(POINTS), 0.0
-    for one in delays:
-        within = (begin <= _THIRD) & (begin + one.chance > _THIRD)
-        if one.chance * POINTS >= 1:
-            kept = np.where(within, one.most * (_THIRD - begin) / one.chance, kept)
-        begin += one.chance
+    kept = np.zeros(POINTS)
+    for turn, points in enumerate(_TURN):
+        begin = 0.0
+        for one in delays:
+            chance = min(max(one.turns - turn, 0.0), 1.0) * one.further if turn else one.chance
+            within = (begin <= points) & (begin + chance > points)
+            if chance * POINTS >= 1:
+                kept += np.where(within, one.most * (points - begin) / max(chance, _LEAST), 0.0)
+            begin += chance
     return kept

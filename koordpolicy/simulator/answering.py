@@ -111,4 +111,5 @@ class Answering:
 
     def _service(self, workers: int) -> Service:
         counted = min(workers, _MOST_WORKERS)
-        return Service(counted, self._given.work, self._given.variation, float(counted))
+        given = self._given
+        return Service(counted, given.work, given.variation, float(counted), turn=given.turn)

@@ -8,6 +8,7 @@ Other work of the machine does not belong to any of this. Alone, the service the
 which is the same for workers that share their processors with nobody; beside pods, `others` says how much of the processors it took.
 """
 
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -128,8 +129,13 @@ def predicted(one: Measured, fit: Fit) -> tuple[float, ...]:
     rivals = (Rival(weights[0], fit.quantum, weights[1]),) if weights else ()
     work = mean(one.work)
     multiples = tuple(each / work for each in one.work)
-    service = Service(cpus, work, pvariance(multiples), float(cpus), multiples)
+    service = Service(cpus, work, pvariance(multiples), float(cpus), multiples, _turn(cpus))
     return tuple(response_times(service, one.rate, Company(rivals=rivals), QUANTILES).tolist())
+
+
+def _turn(cpus: int) -> float:
+    """base_slice of Linux, in seconds, as it sets it by the number of processors (get_update_sysctl_factor, kernel/sched/fair.c)."""
+    return 0.0007 * (1 + int(math.log2(min(cpus, 8))))
 
 
 def fitted(found: Sequence[Measured]) -> Fit:

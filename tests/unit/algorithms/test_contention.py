@@ -63,6 +63,23 @@ def test_what_is_not_interrupted_at_once_shows_in_the_tail_alone() -> None:
     assert tail == pytest.approx(MILLISECOND * (1 + 5 * 3 / 4), rel=0.05)
 
 
+def test_a_rival_may_come_before_each_turn_of_a_request() -> None:
+    """Its share is the same, but what one turn costs at most, several cost more."""
+    beside = Company(rivals=(Rival(1.0, 5 * MILLISECOND),))
+    in_one, in_turns = (
+        Service(1, 3 * MILLISECOND, 0.0, 1.0, (), turn) for turn in (math.inf, 1.2 * MILLISECOND)
+    )
+    assert mean(in_turns, 0.1, beside) == pytest.approx(6 * MILLISECOND, rel=0.02)
+    tails = [response_times(one, 0.1, beside, (0.99,))[0] for one in (in_one, in_turns)]
+    assert tails[0] < 3 * MILLISECOND + 6 * MILLISECOND < tails[1] < 3 * MILLISECOND + 15 * MILLISECOND
+
+
+def test_work_is_spread_as_it_is_known_to_be() -> None:
+    service = Service(1, MILLISECOND, 0.25, 1.0, (0.5, 1.5))
+    told = response_times(service, 0.001, ALONE, (0.2, 0.8))
+    assert told == pytest.approx([0.5 * MILLISECOND, 1.5 * MILLISECOND], rel=0.15)
+
+
 @pytest.mark.parametrize(
     ("rate", "beside"),
     [
