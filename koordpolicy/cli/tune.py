@@ -4,7 +4,6 @@ import argparse
 import difflib
 import multiprocessing
 from collections.abc import Iterator
-from concurrent.futures import Executor
 from pathlib import Path
 from typing import Final
 
@@ -12,11 +11,13 @@ from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
 from koordpolicy.cli.counted import counted
 from koordpolicy.cli.edits import show_change, write_text
 from koordpolicy.cli.simulation.effect import demand_profiles
-from koordpolicy.cli.simulation.runs import contention_of, faults_of, workload_of
+from koordpolicy.cli.simulation.runs import workload_of
 from koordpolicy.cli.simulation.words import BOLD, DIM, GREEN, YELLOW, Page
 from koordpolicy.cli.start import INTERRUPTED
 from koordpolicy.cli.terminal import Terminal
-from koordpolicy.cli.tuning.evaluation import engine
+from koordpolicy.cli.tuning.dask_cluster import DaskCluster
+from koordpolicy.cli.tuning.engines import Engine, EngineLostError, engine
+from koordpolicy.cli.tuning.evaluation import given_by
 from koordpolicy.cli.tuning.evidence import Confirmed, confirm, evidence, margin, markdown
 from koordpolicy.cli.tuning.objective import Objective
 from koordpolicy.cli.tuning.rollout import rollout_document
@@ -40,11 +41,15 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     objective.demand(_parts(arguments, space))
     _demand_no_rollout(arguments, space)
     workload_of(arguments, arguments.seed)
-    contention_of(arguments.contention)
-    faults_of(arguments)
-    pool = engine(arguments.jobs)
+    given = given_by(arguments)
+    pool = engine(arguments.jobs) if arguments.dask is None else DaskCluster(arguments.dask, given)
+    if arguments.jobs is not None:
+        pool.trials = arguments.jobs
     try:
         return _tuned(space, objective, arguments, pool, terminal)
+    except EngineLostError as error:
+        kept = f"; what was tried stands in {arguments.study}: go on with --resume" if arguments.study else ""
+        raise CannotRunError(f"{error}{kept}") from None
     finally:
         terminal.end_progress()
         _stop(pool)
@@ -60,7 +65,7 @@ def _parts(arguments: argparse.Namespace, space: Space) -> set[str]:
     return {part for part, is_there in there.items() if is_there}
 
 
-def _stop(pool: Executor) -> None:
+def _stop(pool: Engine) -> None:
     """End the processes; what they are in the midst of, where that was interrupted, is worth nothing any more."""
     pool.shutdown(wait=False, cancel_futures=True)
     for process in multiprocessing.active_children():
@@ -82,7 +87,7 @@ def _demand_no_rollout(arguments: argparse.Namespace, space: Space) -> None:
 
 
 def _tuned(
-    space: Space, objective: Objective, arguments: argparse.Namespace, pool: Executor, terminal: Terminal
+    space: Space, objective: Objective, arguments: argparse.Namespace, pool: Engine, terminal: Terminal
 ) -> int:
     page = Page(terminal.width, terminal.colour())
 

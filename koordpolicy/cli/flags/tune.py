@@ -10,6 +10,7 @@ from koordpolicy.cli.flags.workload import add_course, add_workload
 MOST_TRIALS = 100_000
 MOST_JOBS = 256
 MOST_MINUTES = 100_000
+_LAST_PORT = 65_535
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -45,8 +46,15 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "--jobs",
         metavar="N",
         type=_number("processes", MOST_JOBS),
-        default=1,
-        help="simulate in so many processes (default: 1, by which the search is the same each time)",
+        help="simulate in so many processes (default: 1, by which the search is the same each time);"
+        " with --dask, have so many trials in work at a time (default: as many as there are workers)",
+    )
+    parser.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        type=_scheduler,
+        help="simulate on the workers of this Dask scheduler, `tcp://HOST:PORT` or `tls://HOST:PORT`, which have the same koordpolicy"
+        " installed and need no files; name one that you trust, as it may run what it likes here",
     )
     parser.add_argument(
         "--study", metavar="FILE", help="keep the search in this file as it goes, so that it can be resumed"
@@ -87,6 +95,18 @@ def _number(what: str, most: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def _scheduler(text: str) -> str:
+    scheme, _, place = text.partition("://")
+    host, colon, port = place.rpartition(":")
+    if scheme not in ("tcp", "tls") or not host or not colon or not (port.isascii() and port.isdecimal()):
+        raise argparse.ArgumentTypeError(
+            f"`{text}` is not the address of a Dask scheduler: `tcp://HOST:PORT` or `tls://HOST:PORT`, as 8786 is the usual port"
+        )
+    if not 0 < int(port[:6]) <= _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"`{text}`: ports lie between 1 and {_LAST_PORT:,}")
+    return text
 
 
 def _minutes(text: str) -> float:

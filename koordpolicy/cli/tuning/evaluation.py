@@ -1,21 +1,20 @@
-"""One choice of values simulated by one seed, here or in another process."""
+"""One choice of values simulated by one seed, here, in another process, or on another machine."""
 
 import argparse
 import io
-import signal
-from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import get_context
 from typing import Any
 
 from koordpolicy.cli.bundle import graph_of_files
-from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.simulation.runs import contention_of, faults_of, simulated, workload_of
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import RuleGraph
+from koordpolicy.simulator.contention import Contention
+from koordpolicy.simulator.fault_plan import FaultPlan
 from koordpolicy.simulator.simulation import SimulationSettings
+from koordpolicy.simulator.workload import Workload
 
 Report = dict[str, Any]
 _ASKED = (
@@ -40,18 +39,42 @@ def job_of(files: Mapping[str, str], arguments: argparse.Namespace, seed: int) -
     return Job(tuple(sorted(files.items())), flags, seed)
 
 
-def evaluate(job: Job) -> Report:
-    """The report of a job. Raises `CannotRunError`, and `KeyboardInterrupt` where it was interrupted."""
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the files hold that flags name; no workload where each seed draws its own."""
+
+    workload: Workload | None
+    contention: Contention | None
+    faults: FaultPlan | None
+
+
+def given_by(arguments: argparse.Namespace) -> Given:
+    """What flags name, read. Raises `CannotRunError`."""
+    return Given(
+        None if arguments.generate is not None else workload_of(arguments, 0),
+        contention_of(arguments.contention),
+        faults_of(arguments),
+    )
+
+
+def evaluate(job: Job, given: Given | None = None) -> Report:
+    """The report of a job, of what is `given` where this machine may not have the files that flags name.
+
+    Raises `CannotRunError`, and `KeyboardInterrupt` where it was interrupted.
+    """
     arguments = argparse.Namespace(**dict(job.flags))
+    if given is None:
+        given = given_by(arguments)
     settings = SimulationSettings(
         arguments.interval,
         arguments.until,
         agents=arguments.agents,
-        contention=contention_of(arguments.contention),
-        faults=faults_of(arguments),
+        contention=given.contention,
+        faults=given.faults,
     )
+    workload = workload_of(arguments, job.seed) if given.workload is None else given.workload
     quiet = Terminal(io.StringIO(), io.StringIO())
-    told = simulated(_graph(job.files), workload_of(arguments, job.seed), settings, job.seed, quiet)
+    told = simulated(_graph(job.files), workload, settings, job.seed, quiet)
     if told["interruptedAtSeconds"] is not None:
         raise KeyboardInterrupt
     return {name: part for name, part in told.items() if name not in _NOT_TOLD}
@@ -61,28 +84,3 @@ def evaluate(job: Job) -> Report:
 def _graph(files: tuple[tuple[str, str], ...]) -> RuleGraph:
     """The graph of texts; seeds of one trial come right after each other."""
     return graph_of_files(dict(files))
-
-
-class Here(Executor):
-    """Does what is submitted at once, in this process."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """A future that is done already; an interrupt goes on upwards."""
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except CannotRunError as error:
-            future.set_exception(error)
-        return future
-
-
-def engine(jobs: int) -> Executor:
-    """Where jobs are done: here, or in so many processes beside this one."""
-    if jobs == 1:
-        return Here()
-    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_leave_interrupts)
-
-
-def _leave_interrupts() -> None:
-    """An interrupt is for the process that hands out the work."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -2,12 +2,12 @@
 
 import argparse
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
 from koordpolicy.cli.counted import counted
 from koordpolicy.cli.simulation import whatif
+from koordpolicy.cli.tuning.engines import Engine
 from koordpolicy.cli.tuning.evaluation import Report, evaluate, job_of
 from koordpolicy.cli.tuning.objective import Objective
 from koordpolicy.cli.tuning.search import Found, Trial
@@ -36,7 +36,7 @@ class Confirmed:
 
 
 def confirm(
-    space: Space, best: Trial, objective: Objective, arguments: argparse.Namespace, pool: Executor
+    space: Space, best: Trial, objective: Objective, arguments: argparse.Namespace, pool: Engine
 ) -> Confirmed:
     """Simulate both by the seeds that follow those of the search. Raises `CannotRunError`, `KeyboardInterrupt`."""
     first = arguments.seed + arguments.seeds
@@ -46,7 +46,7 @@ def confirm(
         (pool.submit(evaluate, job_of(space.files, arguments, seed)), pool.submit(evaluate, job_of(texts, arguments, seed)))
         for seed in seeds
     ]  # fmt: skip
-    before, after = [one.result() for one, _ in pairs], [one.result() for _, one in pairs]
+    before, after = [pool.outcome(one) for one, _ in pairs], [pool.outcome(one) for _, one in pairs]
     earlier, later = ([objective.value(one) for one in reports] for reports in (before, after))
     measure = Measure(objective.text, Unit.PODS, lambda _: 0.0, objective.maximise)
     broken: dict[str, int] = {}

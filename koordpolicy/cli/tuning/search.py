@@ -9,13 +9,14 @@ import hashlib
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from koordpolicy.cli.command import CannotRunError
+from koordpolicy.cli.tuning.engines import Engine, EngineLostError
 from koordpolicy.cli.tuning.evaluation import Report, evaluate, job_of
 from koordpolicy.cli.tuning.objective import Objective
 from koordpolicy.cli.tuning.space import Space
@@ -90,12 +91,12 @@ def _quiet() -> Iterator[None]:
 
 
 def search(
-    space: Space, objective: Objective, arguments: argparse.Namespace, pool: Executor, tell: Told
+    space: Space, objective: Objective, arguments: argparse.Namespace, pool: Engine, tell: Told
 ) -> Found:
     """Try choices until a budget is used up, or there is none left; an interrupt ends it with what was found."""
     library = _optuna()
     with _quiet():
-        study = _study(library, space, objective, arguments)
+        study = _study(library, space, objective, arguments, pool.trials)
         found = Found([_trial(one) for one in _whole(library, study)])
         try:
             _go_on(study, space, objective, arguments, pool, found, tell)
@@ -105,7 +106,9 @@ def search(
     return found
 
 
-def _study(library: Any, space: Space, objective: Objective, arguments: argparse.Namespace) -> "optuna.Study":
+def _study(
+    library: Any, space: Space, objective: Objective, arguments: argparse.Namespace, at_a_time: int
+) -> "optuna.Study":
     file, storage, done, known = arguments.study, None, 0, False
     if file is not None:
         known = Path(file).exists()
@@ -126,7 +129,7 @@ def _study(library: Any, space: Space, objective: Objective, arguments: argparse
     sampler = library.samplers.TPESampler(
         seed=arguments.seed + done,
         constraints_func=lambda one: (float(sum(one.user_attrs.get(_BROKEN, {"": 1}).values())),),
-        constant_liar=arguments.jobs > 1,
+        constant_liar=at_a_time > 1,
     )
     study: optuna.Study = library.create_study(
         storage=storage, sampler=sampler, study_name=_NAME, load_if_exists=True,
@@ -168,7 +171,7 @@ def _go_on(
     space: Space,
     objective: Objective,
     arguments: argparse.Namespace,
-    pool: Executor,
+    pool: Engine,
     found: Found,
     tell: Told,
 ) -> None:
@@ -180,7 +183,7 @@ def _go_on(
     while True:
         while (
             begun < arguments.trials
-            and len(running) < arguments.jobs
+            and len(running) < pool.trials
             and (end is None or time.monotonic() < end)
         ):
             if len(known) >= space.size:
@@ -203,12 +206,15 @@ def _go_on(
             found.out_of_time = begun < arguments.trials and not found.exhausted
             return
         wait([one for _, _, jobs in running.values() for one in jobs if not one.done()], 1, FIRST_COMPLETED)
+        pool.demand_sound()
         for number, (trial, steps, jobs) in list(running.items()):
             if not all(one.done() for one in jobs):
                 continue
             del running[number]
             try:
-                values = [objective.value(one.result()) for one in jobs]
+                values = [objective.value(pool.outcome(one)) for one in jobs]
+            except EngineLostError:
+                raise
             except CannotRunError as error:
                 trial.set_user_attr("error", str(error))
                 study.tell(trial, state=_optuna().trial.TrialState.FAIL)
