@@ -12,6 +12,7 @@ import pytest
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.simulator.clock import SECOND
+from koordpolicy.simulator.contention import DEFAULT
 from koordpolicy.simulator.traces.published import DAY, NODE_CPUS, published_workload
 
 DAY_OF_TWO = ("simulate", "--generate", "2:20", "--batch", "40%", "--until", "3h", "--interval", "10m")
@@ -39,8 +40,15 @@ def test_batch_work_requests_the_share_that_is_asked_for_in_the_first_hour_as_in
 
 
 def test_both_days_stand_side_by_side_and_are_drawn(tmp_path: Path) -> None:
-    drawn = tmp_path / "day.svg"
-    code, text, _ = call(*DAY_OF_TWO, "--beside-services", "--report", str(drawn), "-o", "json")
+    drawn, shared = tmp_path / "day.svg", tmp_path / "shared.yaml"
+    shipped = DEFAULT.read_text("utf-8")
+    assert "value: 0%" in shipped
+    shared.write_text(
+        shipped.replace("value: 0%", "value: 5%"), "utf-8"
+    )  # so that batch work costs services some time
+    code, text, _ = call(
+        *DAY_OF_TWO, "--beside-services", "--contention", str(shared), "--report", str(drawn), "-o", "json"
+    )
     assert code == 0
     told: dict[str, Any] = json.loads(text)
     alone, together = told["alone"], told["together"]
