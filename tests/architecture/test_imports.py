@@ -12,7 +12,7 @@ LAYERS = (
     ("scheduler", "manager", "agent", "descheduler", "runtime_proxy"),
     ("cluster",),
     ("runtime",),
-    ("source", "kube", "linux", "cri"),
+    ("source", "kube", "linux", "cri", "yarn"),
     ("graph",),
     ("language",),
     ("algorithms",),
@@ -21,7 +21,7 @@ LAYERS = (
 )
 """The house from the top down. A part may import what lies below it, and nothing beside it."""
 
-ONLY = {part: {"model", "diagnostics"} for part in ("source", "kube", "linux", "cri")}
+ONLY = {part: {"model", "diagnostics"} for part in ("source", "kube", "linux", "cri", "yarn")}
 """Parts that may import less than what lies below them: they are blind to the meaning of policies."""
 
 GROUND = {"__init__", "files", "resources"}
@@ -35,7 +35,7 @@ DOORS: dict[str, set[str]] = {
     "kubernetes": {"kube"},
     "watchfiles": {"source"},
     "prometheus_client": {"runtime"},
-    "aiohttp": {"kube", "runtime"},
+    "aiohttp": {"kube", "runtime", "yarn"},
     "grpc": {"cri"},
     "opentelemetry": {"runtime"},
     "uvloop": {"runtime"},

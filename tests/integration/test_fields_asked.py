@@ -29,6 +29,7 @@ from koordpolicy.manager.controllers.node_slo import NodeSLOController
 from koordpolicy.manager.controllers.profile_reconciliation import PatchClock, ProfileReconciler
 from koordpolicy.manager.controllers.quota_profile import KnownQuotaObjects, QuotaProfileController
 from koordpolicy.manager.controllers.recommendation import RecommendationController
+from koordpolicy.manager.controllers.yarn_node import YARNNodes, pace_of
 from koordpolicy.manager.recommender.owners import Owners
 from koordpolicy.manager.webhooks.hooks import WEBHOOKS
 from koordpolicy.model.gang import read_pod_group
@@ -45,6 +46,7 @@ from koordpolicy.scheduler.role import Role
 from koordpolicy.scheduler.scheduler import Scheduler
 from koordpolicy.simulator.simulation import Simulation, SimulationSettings
 from koordpolicy.simulator.workload import Arrival, Wave
+from koordpolicy.yarn.nodes import NodeManager, YARNAmounts
 from tests.integration.simulations import MINUTE, node, pod, workload
 from tests.unit.descheduler.clusters import NOW, full_and_empty, relocations_of
 from tests.unit.descheduler.migrations import World
@@ -87,6 +89,7 @@ _ALL: dict[str, dict[str, Any]] = {
     "ContainerHook": {"cpuSpeed": 1.0},
     "Amplification": {"parameters": {"amplify": True, "ratios": {"value": {"cpu": 1.5}}}, "admission": {"enabled": True}},
     "NodeReservation": {"enabled": True, "cpu": 1, "memory": "1Gi", "cpus": "0"},
+    "YARNNode": {"nodeManager": "nm:1"},
     "MemoryEviction": {
         "enabled": True, "threshold": "10%", "lower": "5%", "bestEffort": {"enabled": True},
         "byPriority": {"enabled": True, "highestPriority": 5999},
@@ -191,6 +194,7 @@ def _work(policies: RuleGraph) -> None:
         lambda node, labels: policies, small.objects, lambda name: None, lambda: small.nanoseconds
     ).decide("n")
     summary_pace(policies)
+    _share_with_yarn(small)
     suppression = CPUSuppression(policies)
     suppression.decide(record, small.nanoseconds)
     suppression.decide({}, small.nanoseconds)
@@ -198,6 +202,19 @@ def _work(policies: RuleGraph) -> None:
     _run_agents(policies)
     _deschedule(policies)
     _migrate(policies)
+
+
+def _share_with_yarn(small: SmallCluster) -> None:
+    """A NodeManager that runs, and is gone."""
+    small.look()
+    sight = small.objects.sight("n")
+    assert sight is not None
+    pace_of(small.graph)
+    nodes = YARNNodes(lambda node, labels: small.graph, lambda: small.nanoseconds, lambda: 0.0)
+    manager = nodes.manager_of(sight)
+    amounts = YARNAmounts(0, 0)
+    for running in ({manager: NodeManager(manager, "RUNNING", amounts, amounts, 0)}, {}):
+        assert nodes.decide(sight, manager, running) is not None
 
 
 def _migrate(policies: RuleGraph) -> None:

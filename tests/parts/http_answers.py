@@ -12,7 +12,7 @@ Answer = Callable[[str, Mapping[str, str]], tuple[int, bytes]]
 
 @contextmanager
 def answering(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """The URL of a server that answers each GET so, by TLS where a certificate is given."""
+    """The URL of a server that answers each GET and POST so, by TLS where a certificate is given."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -22,6 +22,10 @@ def answering(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[str
             self.end_headers()
             with suppress(ConnectionError):  # whoever asked was stopped
                 self.wfile.write(body)
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.do_GET()
 
         def log_message(self, format: str, *args: object) -> None:
             """Requests are nobody's news."""

@@ -7,6 +7,7 @@ from tests.parts.cache import Tell, tell
 from tests.parts.debian import DebianPackages, Installed
 from tests.parts.finding import CannotMake, Found, Missing, Part, new_enough, version_of
 from tests.parts.golang import GoModule
+from tests.parts.maven import MavenProject
 
 _KUBERNETES = GoModule(
     "kubernetes",
@@ -107,6 +108,13 @@ PARTS: Mapping[str, Part] = {
             (1, 30),
             DebianPackages(("busybox-static",), "bin/busybox"),
             names=(),
+        ),
+        Part(
+            "hadoop-yarn",
+            "ResourceManager and NodeManager, which share batch resources",
+            ("version",),
+            (3, 3),
+            MavenProject("hadoop-yarn"),
         ),
         Part(
             "descheduler-pass",

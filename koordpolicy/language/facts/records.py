@@ -33,6 +33,7 @@ from koordpolicy.language.facts.table import (
     each,
 )
 from koordpolicy.language.facts.workload import WORKLOAD
+from koordpolicy.language.facts.yarn import YARN
 
 _MANAGER: Components = frozenset({Component.MANAGER})
 _ZONE: Components = frozenset({Component.MANAGER, Component.AGENT})
@@ -256,6 +257,7 @@ FACTS = FactTable(
         QUOTA_PROFILE,
         COLOCATION_PROFILE,
         WORKLOAD,
+        YARN,
         BINDING,
         ROLLOUT,
     )

@@ -232,6 +232,12 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 frozenset({Component.MANAGER}),
             ),
             Root(
+                "yarn",
+                record("yarn"),
+                "The YARN NodeManager of the node that is decided on, as its ResourceManager knows it.",
+                frozenset({Component.MANAGER}),
+            ),
+            Root(
                 "relief",
                 DOUBLE,
                 "How well the going of the pod would relieve its node: 2 where it uses just what its node uses too much of, less for "

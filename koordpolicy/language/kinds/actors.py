@@ -267,6 +267,15 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ),
     ("DeviceResource", _COMPILED, _RULES),
     ("DeviceResource", _MANAGED, "enabled resources amount withdrawn labels"),
+    ("YARNNode", _COMPILED, _RULES),
+    (
+        "YARNNode",
+        _by(Part.MANAGER),
+        (
+            "enabled nodeManager vcore offer offer.cpu offer.memory claim whenChangedBy overCommitTimeout releaseAfter "
+            "pace pace.interval pace.timeout"
+        ),
+    ),
     ("Amplification", _COMPILED, _RULES),
     (
         "Amplification",

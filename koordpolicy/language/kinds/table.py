@@ -37,6 +37,7 @@ from koordpolicy.language.kinds.rollout import RolloutSpec
 from koordpolicy.language.kinds.scheduling import SchedulingProfileSpec
 from koordpolicy.language.kinds.suppression import CPUSuppressSpec
 from koordpolicy.language.kinds.system import HostApplicationSetSpec, SystemTuningSpec
+from koordpolicy.language.kinds.yarn import YARNNodeSpec
 
 API_VERSION = "koordpolicy.io/v1alpha1"
 """The `apiVersion` of every policy document."""
@@ -227,6 +228,13 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 "NodeReservation",
                 NodeReservationSpec,
                 "What a node keeps for programs outside Kubernetes.",
+                frozenset({Component.MANAGER}),
+                _roots("node", "now"),
+            ),
+            Kind(
+                "YARNNode",
+                YARNNodeSpec,
+                "What the YARN NodeManager of a node may use of its batch resources, and how it is taken back.",
                 frozenset({Component.MANAGER}),
                 _roots("node", "now"),
             ),

@@ -78,6 +78,7 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "-",
         ),
         "NodeReservation": ("the node's annotation stays as it is", "-"),
+        "YARNNode": ("what YARN is offered there stays, and what is kept from pods for it", "-"),
         "CPUSuppress": ("as `onMissing` says: what was decided last stays, or CPUs are given back", "-"),
         "CPUEviction": ("the manager leaves the node's NodeSLO as it is", "-"),
         "MemoryEviction": ("the manager leaves the node's NodeSLO as it is", "-"),

@@ -137,6 +137,13 @@ _SPECS = {
           cpu: 4
           memory: 8Gi
     """,
+    "YARNNode": """
+        metadata: {name: night-shift}
+        spec:
+          match: {nodes: {matchLabels: {pool: hadoop}}}
+          parameters: {headroom: 50%}
+          overCommitTimeout: 2m
+    """,
     "CPUSuppress": """
         metadata: {name: colocated-pool}
         spec:

@@ -399,6 +399,30 @@ METRICS: Final = (
         ("queue",),
         _QUICK,
     ),
+    # --- YARN beside Kubernetes
+    Metric(
+        "koordpolicy_yarn_reachable",
+        MetricKind.GAUGE,
+        "1 while YARN's ResourceManager answers, 0 while it does not: what it offers then stays as it was.",
+    ),
+    Metric(
+        "koordpolicy_yarn_requests_total",
+        MetricKind.COUNTER,
+        "Requests to YARN's ResourceManager (nodes, update), by the status of the answer (unanswered).",
+        ("request", "result"),
+    ),
+    Metric(
+        "koordpolicy_yarn_nodes",
+        MetricKind.GAUGE,
+        "Nodes that share batch resources with a NodeManager.",
+    ),
+    Metric(
+        "koordpolicy_yarn_resources",
+        MetricKind.GAUGE,
+        "CPU in cores and memory in bytes of all nodes: what YARN may use (offered), what its containers have (used), what is "
+        "kept from pods for it (claimed).",
+        ("what", "resource"),
+    ),
     Metric(
         "koordpolicy_policy_status_writes_total",
         MetricKind.COUNTER,

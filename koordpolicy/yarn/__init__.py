@@ -1,0 +1,1 @@
+"""What is spoken with the ResourceManager of Hadoop YARN. Blind to policy."""

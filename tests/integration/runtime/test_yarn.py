@@ -1,0 +1,137 @@
+"""Batch resources of a node shared with a real YARN: a manager with its shipped role, on a real API server."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.runtime.managers import NODE, Site, make_site
+from tests.parts.apiserver import ApiServer
+from tests.parts.deployed import install
+from tests.parts.fixtures import need
+from tests.parts.yarn import Yarn
+
+OFTEN = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: YARNNode
+metadata: {name: often}
+spec:
+  overCommitTimeout: 2s
+  pace: {interval: 500ms, timeout: 10s}
+"""
+PODS = "/api/v1/namespaces/default/pods"
+THIRD_PARTY = "node.koordinator.sh/thirdPartyAllocations"
+ALL = 60_000
+"""Batch CPU of the node, in millicores."""
+
+
+@pytest.fixture
+def site(pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[Site]:
+    need(pytestconfig, "etcd", "kube-apiserver", "hadoop-yarn")
+    folder = tmp_path / "server"
+    folder.mkdir()
+    with ApiServer(folder) as server:
+        install(server.access)
+        site = make_site(server.access, tmp_path)
+        site.write("often.yaml", OFTEN)
+        yield site
+
+
+@pytest.fixture
+def yarn(pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[Yarn]:
+    with Yarn(need(pytestconfig, "hadoop-yarn")[0], tmp_path / "yarn") as yarn:
+        yield yarn
+
+
+def _ask(site: Site, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    status, answer = site.access.request(method, path, body)
+    assert status < 300, answer
+    return dict(answer)
+
+
+def _claimed(site: Site) -> int:
+    """Millicores that are kept from pods for YARN, by the node's annotation."""
+    annotations = _ask(site, "GET", f"/api/v1/nodes/{NODE}")["metadata"].get("annotations", {})
+    allocations = json.loads(annotations.get(THIRD_PARTY, "{}")).get("allocations", [])
+    found = [
+        one["resources"]["kubernetes.io/batch-cpu"] for one in allocations if one["name"] == "hadoop-yarn"
+    ]
+    return sum(int(one.removesuffix("k")) * (1000 if one.endswith("k") else 1) for one in found)
+
+
+def _events(site: Site) -> set[str]:
+    return {one["reason"] for one in _ask(site, "GET", "/api/v1/events")["items"]}
+
+
+def _run_pod(site: Site, cpu: str) -> None:
+    """A pod of batch work on the node, as a scheduler leaves it."""
+    account = "/api/v1/namespaces/default/serviceaccounts"
+    site.eventually(lambda: site.access.request("GET", "/api/v1/namespaces/default")[0] == 200, "a namespace")
+    site.access.request("POST", account, {"metadata": {"name": "default"}})
+    amounts = {"kubernetes.io/batch-cpu": cpu, "kubernetes.io/batch-memory": "1Gi"}
+    container = {"name": "c", "image": "i", "resources": {"requests": amounts, "limits": amounts}}
+    spec = {"nodeName": NODE, "automountServiceAccountToken": False, "containers": [container]}
+    metadata = {"name": "job", "labels": {"koordinator.sh/qosClass": "BE"}}
+    _ask(site, "POST", PODS, {"metadata": metadata, "spec": spec})
+
+
+def _nothing_is_given_twice(site: Site, yarn: Yarn) -> None:
+    """What YARN may use was taken from pods before."""
+    vcores, left = yarn.offered()[1], site.offered()
+    assert left is not None
+    assert vcores * 1000 + left <= ALL
+
+
+def test_yarn_gets_what_pods_do_not_request_and_gives_it_back(site: Site, yarn: Yarn) -> None:
+    patch = {"metadata": {"annotations": {"node.yarn.koordinator.sh": yarn.node()["id"]}}}
+    _ask(site, "PATCH", f"/api/v1/nodes/{NODE}", patch)
+    with site.manager("m", "--yarn-url", yarn.url, "--yarn-user", "root") as manager:
+        site.eventually(lambda: yarn.offered() == (16640, 15), "a quarter of what the node has")
+        _nothing_is_given_twice(site, yarn)
+        assert (_claimed(site), site.offered()) == (15_000, 45_000)
+
+        yarn.run("sleep 600", 8192, 8)
+        site.eventually(lambda: yarn.used() == (8192, 8), "a container")
+        site.eventually(lambda: yarn.offered()[1] == 23, "a quarter more than is used")
+        _nothing_is_given_twice(site, yarn)
+
+        _run_pod(site, "37k")
+        site.write(
+            "more.yaml",
+            OFTEN.replace("often", "more").replace("spec:", "spec:\n  parameters: {headroom: 100%}"),
+        )
+        site.eventually(lambda: yarn.offered()[0] > 60_000, "all memory that is free")
+        assert yarn.offered()[1] == 23  # 60 - 37
+        (site.policies / "more.yaml").unlink()
+
+        site.write("often.yaml", OFTEN + "  enabled: false\n")
+        site.eventually(lambda: yarn.offered() == (0, 0), "everything is taken back")
+        site.eventually(lambda: yarn.used() == (0, 0), "the container is ended after its grace")
+        site.eventually(lambda: _claimed(site) == 0 and site.offered() == ALL, "pods may have all of it")
+        assert manager.metric('koordpolicy_yarn_requests_total{request="update",result="200"}')
+
+
+def test_a_resource_manager_that_is_away_changes_nothing(
+    site: Site, pytestconfig: pytest.Config, tmp_path: Path
+) -> None:
+    with Yarn(need(pytestconfig, "hadoop-yarn")[0], tmp_path / "yarn") as yarn:
+        annotations = {"node.yarn.koordinator.sh": yarn.node()["id"]}
+        _ask(site, "PATCH", f"/api/v1/nodes/{NODE}", {"metadata": {"annotations": annotations}})
+        with site.manager("m", "--yarn-url", yarn.url, "--yarn-user", "root") as manager:
+            site.eventually(lambda: yarn.offered()[1] == 15, "an offer")
+            yarn.kill("resourcemanager")
+            site.eventually(lambda: manager.metric("koordpolicy_yarn_reachable") == 0, "it is told")
+            assert (_claimed(site), site.offered()) == (15_000, 45_000)
+            site.eventually(lambda: "YARNUnreachable" in _events(site), "an Event")
+            assert manager.status["yarn"]["problem"]
+
+
+def test_a_node_manager_that_nobody_knows_is_told(site: Site, yarn: Yarn) -> None:
+    annotations = {"node.yarn.koordinator.sh": "elsewhere:8041"}
+    _ask(site, "PATCH", f"/api/v1/nodes/{NODE}", {"metadata": {"annotations": annotations}})
+    with site.manager("m", "--yarn-url", yarn.url):
+        site.eventually(lambda: "YARNNodeUnknown" in _events(site), "an Event")
+        assert yarn.offered() == (1024, 1)
+        assert _claimed(site) == 0
