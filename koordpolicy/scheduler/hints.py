@@ -18,18 +18,18 @@ from koordpolicy.model.reading import ObjectError
 from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.post_filters import PostFilters
 from koordpolicy.scheduler.profile import Profile
-from koordpolicy.scheduler.queue import Help
 from koordpolicy.scheduler.step import Step
 
-Helps = Callable[[PodKey], Help]
+Helps = Callable[[PodKey], bool]
 
 Company: TypeAlias = Callable[[PodView], Sequence[PodView]]
 
 RecordsOf: TypeAlias = Callable[[Record, str], Mapping[str, Any]]
 """The records of a decision about a pod with these facts in this namespace."""
 
-_AT_NODES: Final = frozenset({Event.NODE_ADDED, Event.NODE_CHANGED, Event.METRIC_CHANGED, Event.POD_GONE})
-"""Events that are of no use to a pod that has no room at their node, or has none any more when its turn has come."""
+_EMPTY: Final = frozenset({Event.NODE_ADDED, Event.NODE_CHANGED})
+"""Events at a node after which it is enough that it is large: who has room there only if others go is told so, or makes
+them go."""
 
 _GONE: Final = 1024
 """Pods that wait no more and are still known, at most, beside twice as many as wait."""
@@ -127,68 +127,33 @@ class Hints:
 
         `changed` are the facts of the node that are others now, None where that is not known.
         """
-        free = self._free(node)
+        free: Mapping[str, int] | None = None
+        if node is not None and node in self._cache:
+            row = self._cache.table.row(self._cache.table.index(node))
+            free = _free(row, empty=event in _EMPTY)
         if len(self._known) > 2 * len(pods) + _GONE:
             self._known = {key: one for key, one in self._known.items() if key in pods}
 
         reservations = self._cache.state.reservations if event is Event.RESERVATION_CHANGED else None
-        at_node = Help.AT_NODE if event in _AT_NODES else Help.WHATEVER
 
-        def helps(key: PodKey) -> Help:
+        def helps(key: PodKey) -> bool:
             if reservations is not None and not reservations.concerns(pods[key]):
-                return Help.NONE
+                return False
             decision = last.get(key)
             if decision is None or decision.problem or decision.ahead:
-                return Help.WHATEVER  # of another profile than this one nothing is known
-            known = self._hindered(key, pods[key], decision)
+                return True  # of another profile than this one nothing is known
+            known, view = self._known.get(key), pods[key]
+            if known is None or known.decision is not decision or known.view is not view:
+                known = self._known[key] = self._hindered(view, decision)
             if event is Event.NODE_CHANGED and not (known.mixed or self._undoes(known.refusing, changed)):
-                return Help.NONE
-            if free is None or event is Event.POD_PLACED or known.beyond:
-                return Help.WHATEVER
-            return at_node if self._has_room(known, str(node), free) else Help.NONE
+                return False
+            if free is None or event is Event.POD_PLACED or known.beyond or known.fits(free):
+                return True
+            return event not in _EMPTY and self._can_be_freed(known, str(node), free)
 
         return helps
 
-    def is_room(
-        self,
-        nodes: Collection[str],
-        key: PodKey,
-        pods: Mapping[PodKey, PodView],
-        last: Mapping[PodKey, PodDecision],
-    ) -> bool:
-        """Whether one of the nodes has room for a pod that waits, or may have it once others are made to go; true where
-        that cannot be told.
-        """
-        decision = last.get(key)
-        if decision is None or decision.problem or decision.ahead:
-            return True
-        known = self._hindered(key, pods[key], decision)
-        if known.beyond:
-            return True
-        return any(
-            (free := self._free(node)) is not None and self._has_room(known, node, free) for node in nodes
-        )
-
-    def _has_room(self, known: _Hindered, node: str, free: Mapping[str, int]) -> bool:
-        return known.fits(free) or self._can_be_freed(known, node, free)
-
-    def _free(self, node: str | None) -> Mapping[str, int] | None:
-        """What a node has left of each resource; None where there is no such node."""
-        if node is None or node not in self._cache:
-            return None
-        row = self._cache.table.row(self._cache.table.index(node))
-        has, used = row["resources.allocatable"], row["resources.requested"]
-        assert isinstance(has, Mapping)
-        assert isinstance(used, Mapping)
-        return {name: amount - used.get(name, 0) for name, amount in has.items()}
-
-    def _hindered(self, key: PodKey, view: PodView, decision: PodDecision) -> _Hindered:
-        known = self._known.get(key)
-        if known is None or known.decision is not decision or known.view is not view:
-            known = self._known[key] = self._hindered_anew(view, decision)
-        return known
-
-    def _hindered_anew(self, view: PodView, decision: PodDecision) -> _Hindered:
+    def _hindered(self, view: PodView, decision: PodDecision) -> _Hindered:
         refusing = frozenset(refusals.filter for refusals in decision.refusals)
         beyond = _any_beyond([step for step in self._profile.filters if step.name in refusing])
         records = self._records(view.facts, view.pod.namespace)
@@ -243,6 +208,14 @@ class Hints:
             except Exception:  # noqa: BLE001  # whoever decides on the pod will say what is wrong
                 return False
         return False
+
+
+def _free(row: Mapping[str, object], *, empty: bool) -> Mapping[str, int]:
+    """What a node has left of each resource, or would have if it were empty."""
+    has, used = row["resources.allocatable"], row["resources.requested"]
+    assert isinstance(has, Mapping)
+    assert isinstance(used, Mapping)
+    return dict(has) if empty else {name: amount - used.get(name, 0) for name, amount in has.items()}
 
 
 def _fits(wanted: Mapping[str, int], free: Mapping[str, int]) -> bool:

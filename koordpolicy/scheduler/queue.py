@@ -10,9 +10,8 @@ A pod is in exactly one of them. Times are nanoseconds.
 import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from enum import IntEnum
 from itertools import count
-from typing import Any, Final
+from typing import Any
 
 from koordpolicy.cluster.events import Event
 from koordpolicy.model.pod import PodKey
@@ -20,25 +19,13 @@ from koordpolicy.model.time import NANOSECONDS
 
 SortKey = tuple[Any, ...]
 
-MOST_NODES: Final = 16
-"""Nodes that are remembered of a pod at most, as those at which something happened that can help it."""
-
-
-class Help(IntEnum):
-    """What an event is to a pod: nothing, room at its node as long as nobody else takes it, or more than that."""
-
-    NONE = 0
-    AT_NODE = 1
-    WHATEVER = 2
-
 
 @dataclass(slots=True)
 class Waiting:
     """A pod in the queue. `attempts` counts those that ended without a node.
 
     `helped_by` are the events worth a new attempt; `ready_at` is when its back-off ends, `retry_at` when
-    it is tried whatever happened. With `when_idle` it is tried earlier when no pod is active. `helped_at` are the nodes for
-    whose sake alone it is to be tried; None where there is more to it.
+    it is tried whatever happened. With `when_idle` it is tried earlier when no pod is active.
     """
 
     key: PodKey
@@ -49,7 +36,6 @@ class Waiting:
     retry_at: int = 0
     when_idle: bool = False
     active: bool = False
-    helped_at: set[str] | None = None
     # Marks the entry of the heaps that counts; older ones are passed over.
     ticket: int = field(default=-1, compare=False)
 
@@ -66,8 +52,6 @@ class SchedulingQueue:
     _early: list[tuple[int, SortKey, int, Waiting]] = field(default_factory=list)
     # Pods that the same events help stand together: there are few such groups, but maybe many pods.
     _unschedulable: dict[frozenset[Event], dict[PodKey, Waiting]] = field(default_factory=dict)
-    # Those that are to be tried for the sake of some nodes alone, in the same groups: they may hear of more.
-    _helped: dict[frozenset[Event], dict[PodKey, Waiting]] = field(default_factory=dict)
     _retries: list[tuple[int, int, Waiting]] = field(default_factory=list)
     _tickets: "count[int]" = field(default_factory=count)
 
@@ -98,7 +82,6 @@ class SchedulingQueue:
         if pod is not None:
             pod.ticket = -1
             self._unschedulable.get(pod.helped_by, {}).pop(key, None)
-            self._helped.get(pod.helped_by, {}).pop(key, None)
 
     def pop(self, now: int) -> Waiting | None:
         """Take the next pod: an active one, else one that may be tried early; None when there is neither."""
@@ -115,7 +98,6 @@ class SchedulingQueue:
         """
         self.remove(pod.key)
         self._pods[pod.key] = pod
-        pod.helped_at = None
         if pod.helped_by:
             pod.active = False
             pod.ticket = next(self._tickets)
@@ -133,44 +115,15 @@ class SchedulingQueue:
         """Whether there are pods that wait for such an event."""
         if not self._unschedulable:
             return False  # asked after every decision
-        return any(
-            pods and event in helped_by
-            for groups in (self._unschedulable, self._helped)
-            for helped_by, pods in groups.items()
-        )
+        return any(pods and event in helped_by for helped_by, pods in self._unschedulable.items())
 
-    def happened(
-        self,
-        event: Event,
-        now: int,
-        helps: Callable[[PodKey], Help] = lambda _key: Help.WHATEVER,
-        node: str | None = None,
-    ) -> None:
+    def happened(self, event: Event, now: int, helps: Callable[[PodKey], bool] = lambda _key: True) -> None:
         """Move the pods that an event can help out of the unschedulable ones. `helps` looks closer at each."""
-        for helped_by, pods in self._helped.items():
-            if event in helped_by and pods:
-                for pod, helped in [(pod, helps(key)) for key, pod in pods.items()]:
-                    if helped is not Help.NONE:
-                        self._help(pod, helped, node)
         for helped_by, pods in self._unschedulable.items():
             if event in helped_by and pods:
-                for pod, helped in [(pod, helps(key)) for key, pod in pods.items()]:
-                    if helped is not Help.NONE:
-                        del pods[pod.key]
-                        pod.helped_at = set()
-                        self._help(pod, helped, node)
-                        self._wait_or_activate(pod, now)
-
-    def _help(self, pod: Waiting, helped: Help, node: str | None) -> None:
-        """Remember for which nodes' sake a pod is to be tried, as long as it is for no more than that."""
-        assert pod.helped_at is not None
-        pods = self._helped.setdefault(pod.helped_by, {})
-        if helped is Help.AT_NODE and node is not None and len(pod.helped_at) < MOST_NODES:
-            pod.helped_at.add(node)
-            pods[pod.key] = pod
-        else:
-            pod.helped_at = None
-            pods.pop(pod.key, None)
+                for pod in [pod for key, pod in pods.items() if helps(key)]:
+                    del pods[pod.key]
+                    self._wait_or_activate(pod, now)
 
     def reconsider(self, key: PodKey, now: int) -> None:
         """Try a pod again although no event can help it, once its back-off has ended."""

@@ -52,20 +52,12 @@ class Waitlist:
     def next(self) -> PodView | None:
         """The pod to decide on now, which leaves the queue; None when none is due."""
         now = self._clock()
-        while (waiting := self._queue.pop(now)) is not None:
-            if self._is_too_late(waiting):
-                self._queue.put_back(waiting, now)
-                continue
-            if waiting.ready_at > now:
-                self._early.add(waiting.key)
-            return self.pods[waiting.key]
-        return None
-
-    def _is_too_late(self, waiting: Waiting) -> bool:
-        """Whether others have taken the room for whose sake alone a pod was to be tried."""
-        if not waiting.helped_at:
-            return False
-        return not self._hints.is_room(waiting.helped_at, waiting.key, self.pods, self.last)
+        waiting = self._queue.pop(now)
+        if waiting is None:
+            return None
+        if waiting.ready_at > now:
+            self._early.add(waiting.key)
+        return self.pods[waiting.key]
 
     def take(self, key: PodKey) -> PodView:
         """A pod that waits is decided on now although it is not its turn; it leaves the queue. Raises KeyError."""
@@ -100,7 +92,7 @@ class Waitlist:
         """Something happened, to a node for the most part; `changed` are the facts of it that are others now."""
         if self._queue.awaits(event):
             helps = self._hints.about(event, node, changed, self.pods, self.last)
-            self._queue.happened(event, self._clock(), helps, node)
+            self._queue.happened(event, self._clock(), helps)
 
     def reconsider(self, key: PodKey) -> None:
         """What refuses a pod is not what refused it: try it again once its back-off has ended."""
