@@ -213,6 +213,7 @@ _POLICY_PLURALS: Final = {
     "Interference": "interferences",
     "ContainerHook": "containerhooks",
     "RuntimeHooks": "runtimehookses",
+    "YARNNode": "yarnnodes",
     "Arbitration": "arbitrations",
     "SchedulingProfile": "schedulingprofiles",
     "CPUTopology": "cputopologies",

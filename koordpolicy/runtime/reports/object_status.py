@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from koordpolicy.diagnostics import Diagnostic, Severity
 from koordpolicy.kube.backoff import Backoff
-from koordpolicy.kube.errors import KubeError, NotFound
+from koordpolicy.kube.errors import Conflict, KubeError, NotFound
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import POLICIES
 from koordpolicy.model.policy_revision import RevisionStatus, ShownDiagnostic, StatusCondition, status_to_json
@@ -138,10 +138,14 @@ class StatusWriter:
                 LOG.warning("the status of %s cannot be read: %s", path.removesuffix(".yaml"), body.reason)
                 continue
             try:
-                await apply_status(self._cluster, _BY_KIND[kind], obj["metadata"]["name"], body, MANAGER)
+                metadata = obj["metadata"]
+                version = str(metadata.get("resourceVersion", ""))
+                await apply_status(
+                    self._cluster, _BY_KIND[kind], metadata["name"], body, MANAGER, version=version
+                )
                 self._metrics.add("koordpolicy_policy_status_writes_total", kind=kind, result="written")
-            except NotFound:
-                continue
+            except (NotFound, Conflict):
+                continue  # what changed it, perhaps this writer a moment ago, is heard of, and triggers again
             except KubeError as error:
                 failures += 1
                 self._metrics.add("koordpolicy_policy_status_writes_total", kind=kind, result="failed")

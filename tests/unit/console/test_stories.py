@@ -8,7 +8,10 @@ from koordpolicy.kube.snapshot import Snapshot
 
 
 class Nobody:
-    """Asked for nothing."""
+    """Asked for a migration alone, which may be all that is left of a pod."""
+
+    def migration(self, picture: Snapshot, name: str) -> None:
+        return None
 
     def __getattr__(self, name: str) -> object:
         raise AssertionError(name)

@@ -184,6 +184,7 @@ _ONLY_IN_SLOTS = {
     "ReservationPolicy": {"pod"},
     "DeviceSharing": {"allocated", "container", "device", "devices"},
     "Recommendation": {"pod", "container"},
+    "YARNNode": {"yarn"},
 }
 """Roots that only some slots of a kind have, since there is such a record at their decision points alone."""
 
