@@ -401,3 +401,30 @@ def test_a_status_that_is_right_is_not_written_again() -> None:
             assert world.store.get(BY_KIND["CPUSuppress"], "all")["metadata"]["resourceVersion"] == version
 
     asyncio.run(play())
+
+
+class Behind:
+    """A source whose watch has not brought the last changes."""
+
+    def __init__(self, source: ClusterSource, objects: dict[str, Any]) -> None:
+        self.texts = source.texts
+        self.objects = objects
+
+
+def test_a_status_is_written_once_though_the_watch_lags_behind() -> None:
+    async def play() -> None:
+        scene = Scene()
+        world = scene.world
+        created = world.put("CPUSuppress", "all", suppress_spec(1))
+        async with scene.played():
+            await until(lambda: world.conditions("CPUSuppress", "all") == READY)
+            [path] = [one for one in scene.source.objects if one.startswith("CPUSuppress/")]
+            behind: Any = Behind(scene.source, {path: created})
+            writer = StatusWriter(
+                world.cluster, behind, scene.live, scene.metrics, BACKOFF, now=scene.now, grace=0
+            )
+            before = world.store.get(BY_KIND["CPUSuppress"], "all")
+            assert await writer.write() == 0
+            assert world.store.get(BY_KIND["CPUSuppress"], "all") == before
+
+    asyncio.run(play())
