@@ -33,6 +33,7 @@ ROOF = {"__main__": {"cli"}}
 DOORS: dict[str, set[str]] = {
     "ruamel": {"language"},
     "kubernetes": {"kube"},
+    "yaml": {"kube"},
     "watchfiles": {"source"},
     "prometheus_client": {"runtime"},
     "aiohttp": {"kube", "runtime", "yarn"},

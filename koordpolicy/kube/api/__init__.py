@@ -1,7 +1,7 @@
 """The real API server behind the `Cluster` protocol: raw JSON over HTTP.
 
-The official client reads kubeconfigs and proves who we are (`kubeconfig.py`), imported where there is one: a pod's account is
-two files (`service_account.py`). Everything else is ours, because it stands in the way of thousands of objects a second: `transport.py` sends and repeats what may be
+A pod's account is two files (`service_account.py`); of kubeconfigs `plain_kubeconfig.py` reads those that say all there is to
+know, and the official client the others (`kubeconfig.py`), which alone import it. Everything else is ours, because it stands in the way of thousands of objects a second: `transport.py` sends and repeats what may be
 repeated, `codec.py` decodes no more than is kept, `watch.py` cuts a stream into events, `statuses.py`
 turns refusals into the errors of `kube/errors.py`. Chance is an argument, and time is the event loop's.
 """

@@ -92,6 +92,11 @@ def _guarded(origin: str, action: Callable[[], _T]) -> _T:
 
 
 def _from_files(paths: str, context: str | None) -> Renewal:
-    from koordpolicy.kube.api.kubeconfig import kubeconfig  # noqa: PLC0415  # a pod needs no such thing, and it is large
+    from koordpolicy.kube.api.plain_kubeconfig import plain_kubeconfig  # noqa: PLC0415  # a pod needs no such thing
+
+    plain = plain_kubeconfig(paths, context)
+    if plain is not None:
+        return plain
+    from koordpolicy.kube.api.kubeconfig import kubeconfig  # noqa: PLC0415  # seldom needed, and it is large
 
     return kubeconfig(paths, context)

@@ -1,6 +1,6 @@
 """Kubeconfigs, as the official client reads them: contexts, credential plugins, certificates.
 
-It is large. Only processes that are given a kubeconfig import this; a pod has its service account.
+It is large. Only processes whose kubeconfig is more than `plain_kubeconfig.py` reads import this; a pod has its service account.
 """
 
 import ssl
