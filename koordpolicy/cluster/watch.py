@@ -6,7 +6,7 @@ from typing import Final
 from koordpolicy.cluster.event_handlers import EventHandlers
 from koordpolicy.kube import Object
 from koordpolicy.kube.resources import PODS, Resource
-from koordpolicy.runtime.collector import hold_back, keep_what_is_there, look_again
+from koordpolicy.runtime.collector import give_back, hold_back, keep_what_is_there, look_again
 from koordpolicy.runtime.component import RunningComponent
 from koordpolicy.runtime.process import Tasks
 from koordpolicy.runtime.watching import Watching
@@ -66,4 +66,5 @@ class ClusterWatch:
     async def _ready(self) -> None:
         await self.synced()
         keep_what_is_there()
+        give_back()
         self._component.process.readiness.reached("cluster")

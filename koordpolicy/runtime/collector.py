@@ -6,7 +6,7 @@ usual setting walks all of it again and again while it comes, and once more, twi
     the command line   `seldom`: young objects are looked at once in many, from before the imports on;
                        `collect` when something large is over
     a process          `keep_what_is_there` for what was imported, `quiet_collector` around each graph,
-                       `hold_back` while the cluster's lists come in, then `keep_what_is_there`
+                       `hold_back` while the cluster's lists come in, then `keep_what_is_there` and `give_back`
 
 From then on all is as usual, but for the number of new objects between two looks: cycles are found, young ones
 soon, old ones now and then. Thresholds belong to the whole process, so only who owns it may call these.
@@ -14,7 +14,7 @@ soon, old ones now and then. Thresholds belong to the whole process, so only who
 
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 USUAL: Final = gc.get_threshold()
@@ -73,3 +73,14 @@ def keep_what_is_there() -> None:
     """Do not walk again what there is now, such as all modules, or a cluster once it is known."""
     gc.freeze()
     look_again()
+
+
+def give_back() -> None:
+    """Let the system have the memory that is free: buffers of connections and texts that lists came in leave some megabytes.
+
+    The C library keeps it otherwise. One that is not glibc has no such function, and gives back by itself.
+    """
+    import ctypes  # noqa: PLC0415  # a command that only prints its help imports this module, too
+
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)

@@ -1,12 +1,15 @@
 """The collector of cycles, kept out of the way of decisions."""
 
 import gc
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from koordpolicy.runtime.collector import (
     USUAL,
+    give_back,
     hold_back,
     keep_what_is_there,
     look_again,
@@ -101,3 +104,28 @@ def test_what_is_kept_is_not_looked_at_again() -> None:
     kept = [[] for _ in range(1000)]  # type: ignore[var-annotated]
     keep_what_is_there()
     assert gc.get_freeze_count() > len(kept)
+
+
+_KIB = 1024
+
+
+def _resident() -> int:
+    """Bytes that this process holds."""
+    return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/statm").exists() or os.confstr("CS_GNU_LIBC_VERSION") is None,
+    reason="a Linux with glibc: others keep free memory otherwise",
+)
+def test_memory_that_is_free_between_what_is_not_is_given_back() -> None:
+    blocks = [bytearray(16 * _KIB) for _ in range(4_000)]
+    for block in blocks:
+        block[::_KIB] = bytes(16)  # touched, so that there are pages
+    kept = blocks[::8]
+    full = _resident()
+    del blocks, block
+    held = _resident()
+    give_back()
+    assert held - _resident() > 4_000 * 16 * _KIB // 2, f"of {full:,} bytes"
+    assert len(kept) == 500
