@@ -393,7 +393,9 @@ async def _cluster(process: Process, settings: Settings, sight: ServerSight) -> 
 
 
 def _scrutiny(settings: Settings, options: ComponentOptions) -> Scrutiny:
-    if options.checked:
+    # What ships with the product has been tried by the usual budget, and has no tests of its own.
+    shipped = not settings.follows_policies and settings.max_cost >= DEFAULT_BUDGET
+    if options.checked or (shipped and options.source is None):
         return Scrutiny.NONE
     return Scrutiny.TESTS if settings.policy_tests else Scrutiny.CHECKS
 

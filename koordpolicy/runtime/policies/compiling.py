@@ -71,7 +71,9 @@ class BackgroundCompiler:
     ) -> None:
         """With `kept`, what compiling the built-in pack made is kept on disk from one start to the next."""
         self._new: Callable[[], Compiler] = (
-            partial(pack_remembering, max_cost) if kept else partial(Compiler, packs, max_cost)
+            partial(pack_remembering, max_cost, checked=scrutiny is Scrutiny.NONE)
+            if kept
+            else partial(Compiler, packs, max_cost)
         )
         self._compiler = self._new()
         self._now = now

@@ -30,7 +30,7 @@ SWITCH: Final = "KOORDPOLICY_CACHE"
 """The variable of the environment that turns this off, with the value `off`."""
 
 _MOST_FILES: Final = 3
-"""Packs, or versions of the program, that are kept at a time: a megabyte each."""
+"""Packs, with checks or without, and versions of the program, that are kept at a time: two megabytes each."""
 
 _STARTED: Final = time.time_ns()
 """When this module was loaded, by the clock of the files: what changed later is not what runs here."""
@@ -39,15 +39,18 @@ _MOST_BYTES: Final = 64 * 2**20
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
-def pack_remembering(max_cost: int | None = None) -> Compiler:
-    """A compiler that need not compile the built-in pack; `max_cost` as its own, in units."""
+def pack_remembering(max_cost: int | None = None, *, checked: bool = False) -> Compiler:
+    """A compiler that need not compile the built-in pack; `max_cost` as its own, in units.
+
+    One whose revisions are all `checked` elsewhere takes no checks of the pack either, which are most of what is kept.
+    """
     learned: set[str] = set()
 
     def find(name: str) -> Layer | None:
         layer = find_pack(name)
         if layer is not None and name not in learned:
             learned.add(name)  # from then on it is the compiler that remembers
-            compiler.learn(results_of(layer, cache_directory()))
+            compiler.learn(results_of(layer, cache_directory(), checked=checked))
         return layer
 
     compiler = Compiler(find) if max_cost is None else Compiler(find, max_cost)
@@ -69,17 +72,20 @@ def cache_directory() -> Path | None:
     return None
 
 
-def results_of(pack: Layer, directory: Path | None) -> Mapping[Hashable, object]:
-    """What compiling the pack makes, by what it was made of: from the directory, else made and put there."""
+def results_of(pack: Layer, directory: Path | None, *, checked: bool = False) -> Mapping[Hashable, object]:
+    """What compiling the pack makes, by what it was made of: from the directory, else made and put there.
+
+    Where it is `checked` elsewhere, what checking makes is left out.
+    """
     key = None if directory is None else _key(pack)
     if directory is None or key is None:
         return {}
-    file = directory / f"{key}.pickle"
+    file = directory / (f"{key}.checked.pickle" if checked else f"{key}.pickle")
     known = _read(file)
     if known is not None:
         return known
     compiler = Compiler(lambda name: pack if name == pack.name else None)
-    compiler.compile(Layer(OWN, dict([BARE])))
+    compiler.compile(Layer(OWN, dict([BARE])), checked=checked)
     made = compiler.kept()
     with suppress(OSError):  # a full disk costs time, and nothing else
         replace_file(file, dumps(made))

@@ -11,7 +11,7 @@ import pytest
 from koordpolicy.graph import Compilation, Compiler, Layer
 from koordpolicy.runtime.policies import pack_cache
 from koordpolicy.runtime.policies.pack_cache import SWITCH, cache_directory, pack_remembering
-from koordpolicy.runtime.policies.packs import find_pack
+from koordpolicy.runtime.policies.packs import BARE, OWN, find_pack
 from koordpolicy.source import read_tree
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
@@ -75,6 +75,22 @@ def test_what_is_there_is_taken(directory: Path, monkeypatch: pytest.MonkeyPatch
         if isinstance(key, tuple) and key[0] in ("read", "schema", "parse", "check")
     ]
     assert 0 < len(made) < 20
+
+
+def test_what_is_checked_elsewhere_has_a_file_of_its_own_without_checks(directory: Path) -> None:
+    own = Layer(OWN, dict([BARE]))
+    expected = pack_remembering().compile(own).graph
+    (whole,) = directory.iterdir()
+    for _ in range(2):
+        compilation = pack_remembering(checked=True).compile(own, checked=True)
+        assert compilation.graph is not None
+        assert expected is not None
+        assert compilation.graph.digest == expected.digest
+    (checked,) = set(directory.iterdir()) - {whole}
+    assert checked.stat().st_size < whole.stat().st_size
+    compiler = pack_remembering(checked=True)
+    compiler.compile(own, checked=True)
+    assert len(compiler.made) < 20, "nearly all of it was there"
 
 
 def test_another_program_or_another_pack_has_another_file(
