@@ -488,8 +488,11 @@ MEANING: tuple[Code, ...] = (
         explanation="""
             A strategy of a Descheduling profile takes pods from nodes above some load, and a SchedulingProfile places pods there up to a
             higher one: its parameter `usageThresholds`, or `prodUsageThresholds` for `prodHigh`; 0%, or no number, is no limit. Or two
-            strategies are in use of which one moves pods to nodes that have many and the other away from them: the former's `release`
-            was tried out on a node that is nearly empty and one that is full. Loads that expressions of filters compare are not looked at.
+            strategies are in use, of one profile or of two, of which one moves pods to nodes that have many and the other away from
+            them: the former's `release` and `takes` were tried out on nodes that are empty, full and between, and it was not proved
+            that the two look at other nodes or other pods. It is a note where every pod goes only where the scheduler says that it
+            ends better (`relocating.better`): then none goes back and forth, though others may come where it was. Loads that
+            expressions of filters compare are not looked at, nor pods so large that one alone lifts a node above a threshold.
             """,
         why="""
             The scheduler fills what the descheduler has just emptied, or one strategy brings back what the other took away: pods are
@@ -503,11 +506,13 @@ MEANING: tuple[Code, ...] = (
               strategies:
                 - name: LowNodeLoad
                   enabled: true
+                  relocating: {better: false}
                   load: {low: {cpu: 40%}, high: {cpu: 60%}}
             """,
         advice="""
             Let the scheduler place pods no further than to where the descheduler leaves them: here the pack's filter lets nodes have 65 %
-            of their CPU in use. Of strategies against each other have one, or let each look at nodes of its own.
+            of their CPU in use. Or let the scheduler be asked: `relocating: {better: true}`, as
+            the pack does. Of strategies against each other have one, or let each look at nodes of its own.
             """,
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1
@@ -517,15 +522,18 @@ MEANING: tuple[Code, ...] = (
               strategies:
                 - name: LowNodeLoad
                   enabled: true
+                  relocating: {better: false}
                   load: {low: {cpu: 40%}, high: {cpu: 70%}}
             """,
     ),
     Code.written(
         "KP418",
-        "strategy that is off",
+        "strategy without effect",
         severity=Severity.WARNING,
         explanation="""
-            A document says something of a strategy that the pack brings and has off, and does not turn it on.
+            A document says something of a strategy that the pack brings and has off, and does not turn it on. Or a strategy is on
+            and moves nobody, whatever nodes and pods are like: it has no thresholds, its `total` is 0, or its `candidates` or
+            `release` is never true, mostly for a parameter that nothing is said of.
             """,
         why="Nothing of what it says has an effect.",
         example="""
@@ -537,12 +545,13 @@ MEANING: tuple[Code, ...] = (
                 - name: PodLifeTime
                   candidates: {cel: pod.band == 'batch'}
             """,
-        advice="Say `enabled: true`, or `enabled: false` where it is to be off.",
+        advice="Say `enabled: true`, or `enabled: false` where it is to be off; and the thresholds or the parameter that the message names.",
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1
             kind: Descheduling
             metadata: {name: koord-descheduler}
             spec:
+              parameters: {maxPodLifeTime: {value: 168h}}
               strategies:
                 - name: PodLifeTime
                   enabled: true

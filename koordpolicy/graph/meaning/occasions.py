@@ -1,0 +1,117 @@
+"""Strategies that are on and never find anything to do, whatever nodes and pods are like."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from koordpolicy.diagnostics import Note, Severity
+from koordpolicy.graph.decide import parameter_key
+from koordpolicy.graph.meaning.constants import constants_of, reached_constants
+from koordpolicy.graph.meaning.strategies import PAIRS, Strategy
+from koordpolicy.graph.rules import Rule
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.values import Duration
+
+_BY_LOAD: Final = "LowNodeLoad"
+_ASKED: Final = ("candidates", "release")
+"""What has to be true of a pod, and of its node, for it to go."""
+
+
+def without_occasion(strategy: Strategy) -> None:
+    """KP418 for a strategy that is on and has no thresholds, may move no pod, or whose conditions are never true."""
+    if not strategy.enabled or strategy.state.found.has_errors:
+        return
+    found = _why(strategy)
+    if found is None:
+        return
+    why, notes, advice = found
+    place = next((rule for rule in strategy.own if rule.key.field.endswith("].enabled")), strategy.own[0])
+    strategy.state.found.add(
+        "KP418",
+        place.span,
+        f"the strategy `{strategy.name}` of `{strategy.target}` is on and moves nobody: {why}",
+        notes=notes,
+        help=advice,
+        severity=Severity.WARNING,
+    )
+
+
+_Found = tuple[str, tuple[Note, ...], str]
+
+
+def _why(strategy: Strategy) -> _Found | None:
+    """Why it never moves a pod, with what to do about it; None where it may."""
+    if strategy.decision("candidates") is None:
+        return (
+            "no `candidates` says which pods may go",
+            (),
+            "say `candidates: true`, or an expression over `pod`",
+        )
+    plugin = strategy.said("plugin")
+    thresholds = [f"load.{field}" for pair in PAIRS for field in pair]
+    by_load = plugin is not None and plugin[1] == _BY_LOAD
+    if by_load and not any(_says_some(strategy, field) for field in thresholds):
+        advice = (
+            "say from where nodes give pods away and up to where they take some, such as "
+            "`load: {high: {cpu: 65%}, low: {cpu: 45%}}`"
+        )
+        return "it has no thresholds, so no node has ever too much", (), advice
+    total = strategy.said("total")
+    if total is not None and total[1] == 0:
+        notes = (Note("`total` is said here", total[0].span),)
+        return "its `total` is 0", notes, "say how many pods may go in a round: `total: 5`"
+    for field in _ASKED:
+        if field == "release" and plugin is not None:
+            continue  # the plugin says which nodes give pods away
+        value, decision = strategy.value(field), strategy.decision(field)
+        if decision is None or not isinstance(value, ir.Const) or value.value is not False:
+            continue
+        said = decision.rules[0]
+        notes = (Note(f"`{field}` is said here", said.span),)
+        unset = _unset(strategy, decision.rules)
+        if not unset:
+            return f"its `{field}` is never true", notes, f"say another `{field}`"
+        names = " or ".join(f"the parameter `{name}`" for name in unset)
+        name, example = next(iter(unset.items()))
+        return (
+            f"its `{field}` is never true while nothing is said of {names}",
+            notes,
+            f"say it, such as `parameters: {{{name}: {{value: {example}}}}}` beside `strategies`",
+        )
+    return None
+
+
+def _says_some(strategy: Strategy, field: str) -> bool:
+    """Whether thresholds are said; so, too, where that depends on the node."""
+    decision = strategy.decision(field)
+    if decision is None:
+        return False
+    said = list(constants_of(strategy.state, decision))
+    return len(said) < len(decision.rules) or any(shares != {} for _, shares in said)
+
+
+def _unset(strategy: Strategy, rules: Sequence[Rule]) -> dict[str, str]:
+    """The parameters that rules refer to and that are empty or 0, with an example of what to say of each."""
+    decisions = strategy.state.decisions
+    found = {}
+    for rule in rules:
+        for name in sorted(rule.parameters):
+            decision = decisions.get(parameter_key(rule.key, name))
+            said = [] if decision is None else reached_constants(strategy.state, decision)
+            if said and said[0][1] is not False and not _is_some(said[0][1]):
+                found[name] = _example(said[0][1])
+    return found
+
+
+def _is_some(value: object) -> bool:
+    return value.ns != 0 if isinstance(value, Duration) else bool(value)
+
+
+def _example(value: object) -> str:
+    match value:
+        case Duration():
+            return "168h"
+        case Mapping():
+            return "{cpu: 20%}"
+        case list() | tuple():
+            return "[...]"
+    return "5"
