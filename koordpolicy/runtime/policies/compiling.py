@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -123,6 +124,7 @@ class BackgroundCompiler:
                     return self._refuse(revision, verdict)
                 for made in unpacked(verdict.learned):
                     self._compiler.learn(made)
+                verdict = replace(verdict, learned=b"")  # megabytes, of which no more is needed
             tests = self._scrutiny is Scrutiny.TESTS and self._trials is None
             layers = compile_layers(
                 self._compiler,

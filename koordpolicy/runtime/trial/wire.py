@@ -61,7 +61,7 @@ def unpacked(text: bytes) -> Iterator[Mapping[Hashable, object]]:
         yield unpickler.load()
 
 
-def _exactly(channel: socket.socket, size: int) -> bytes:
+def _exactly(channel: socket.socket, size: int) -> bytearray:
     if size > MOST:
         raise Closed(f"a message of {size:,} bytes")
     parts = bytearray()
@@ -75,7 +75,7 @@ def _exactly(channel: socket.socket, size: int) -> bytes:
         if not part:
             raise Closed("the other end is gone")
         parts += part
-    return bytes(parts)
+    return parts  # messages are long: not copied
 
 
 def read_until(pipe: int, watched: socket.socket, seconds: float) -> bytes | None:
