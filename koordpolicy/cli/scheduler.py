@@ -10,6 +10,7 @@ from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.quantity import amount
 from koordpolicy.runtime.component import Settings
+from koordpolicy.runtime.policies.pack_cache import keep_beforehand
 from koordpolicy.runtime.process import Process
 from koordpolicy.scheduler.extender.steps import OWN
 from koordpolicy.scheduler.process import NAME, Choice, run_scheduler
@@ -30,6 +31,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     def rehearsed(graph: RuleGraph) -> None:
         rehearse(graph, choice.profile, choice.role())
 
+    if settings.as_shipped:
+        keep_beforehand()
     return run_component(arguments, NAME, settings, main, rehearsed)
 
 

@@ -109,6 +109,11 @@ class Settings:
             self.policies or self.policies_from_cluster or self.repository or self.slo_config_namespace
         )
 
+    @property
+    def as_shipped(self) -> bool:
+        """Whether all that decides ships with the product and has been tried by the usual budget."""
+        return not self.follows_policies and self.max_cost >= DEFAULT_BUDGET
+
 
 @dataclass(frozen=True, slots=True)
 class ComponentOptions:
@@ -393,9 +398,7 @@ async def _cluster(process: Process, settings: Settings, sight: ServerSight) -> 
 
 
 def _scrutiny(settings: Settings, options: ComponentOptions) -> Scrutiny:
-    # What ships with the product has been tried by the usual budget, and has no tests of its own.
-    shipped = not settings.follows_policies and settings.max_cost >= DEFAULT_BUDGET
-    if options.checked or (shipped and options.source is None):
+    if options.checked or (settings.as_shipped and options.source is None):
         return Scrutiny.NONE
     return Scrutiny.TESTS if settings.policy_tests else Scrutiny.CHECKS
 

@@ -24,7 +24,7 @@ import koordpolicy
 from koordpolicy.files import replace_file
 from koordpolicy.graph import Compiler, Layer
 from koordpolicy.runtime.pickling import dumps
-from koordpolicy.runtime.policies.packs import BARE, OWN, find_pack
+from koordpolicy.runtime.policies.packs import BARE, BUILT_IN, OWN, find_pack
 
 SWITCH: Final = "KOORDPOLICY_CACHE"
 """The variable of the environment that turns this off, with the value `off`."""
@@ -57,6 +57,27 @@ def pack_remembering(max_cost: int | None = None, *, checked: bool = False) -> C
     return compiler
 
 
+def keep_beforehand() -> None:
+    """Where nothing is kept yet, have a process of its own compile the pack, checks aside: this one would not give back
+    the ten megabytes that this takes.
+
+    Call it before this process has threads. Whatever becomes of the other one, what is not kept is compiled here as ever.
+    """
+    directory, pack = cache_directory(), find_pack(BUILT_IN)
+    if directory is None or pack is None or not hasattr(os, "fork"):
+        return
+    key = _key(pack)
+    if key is None or _file(directory, key, checked=True).exists():
+        return
+    pid = os.fork()
+    if pid == 0:
+        try:
+            results_of(pack, directory, checked=True)
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+
+
 def cache_directory() -> Path | None:
     """Where it is kept; None where it is not to be, or cannot."""
     if os.environ.get(SWITCH) == "off":
@@ -80,7 +101,7 @@ def results_of(pack: Layer, directory: Path | None, *, checked: bool = False) ->
     key = None if directory is None else _key(pack)
     if directory is None or key is None:
         return {}
-    file = directory / (f"{key}.checked.pickle" if checked else f"{key}.pickle")
+    file = _file(directory, key, checked=checked)
     known = _read(file)
     if known is not None:
         return known
@@ -91,6 +112,10 @@ def results_of(pack: Layer, directory: Path | None, *, checked: bool = False) ->
         replace_file(file, dumps(made))
         _forget_old(directory)
     return made
+
+
+def _file(directory: Path, key: str, *, checked: bool) -> Path:
+    return directory / (f"{key}.checked.pickle" if checked else f"{key}.pickle")
 
 
 def _read(file: Path) -> Mapping[Hashable, object] | None:

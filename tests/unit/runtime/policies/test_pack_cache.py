@@ -3,6 +3,7 @@
 import os
 import pickle
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -91,6 +92,20 @@ def test_what_is_checked_elsewhere_has_a_file_of_its_own_without_checks(director
     compiler = pack_remembering(checked=True)
     compiler.compile(own, checked=True)
     assert len(compiler.made) < 20, "nearly all of it was there"
+
+
+def test_what_is_not_kept_yet_is_made_beforehand_by_another_process(directory: Path) -> None:
+    script = (
+        "import sys; from koordpolicy.runtime.policies.pack_cache import keep_beforehand; import koordpolicy.graph.compiler;"
+        "keep_beforehand(); sys.exit('koordpolicy.graph.passes.cost' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    (made,) = directory.iterdir()
+    before = made.stat().st_mtime_ns
+    compilation = pack_remembering(checked=True).compile(Layer(OWN, dict([BARE])), checked=True)
+    assert compilation.graph is not None
+    subprocess.run([sys.executable, "-c", script], check=True)
+    assert [made.stat().st_mtime_ns] == [before] == [file.stat().st_mtime_ns for file in directory.iterdir()]
 
 
 def test_another_program_or_another_pack_has_another_file(
