@@ -7,6 +7,7 @@ from typing import Any
 
 from koordpolicy.algorithms.work import finished
 from koordpolicy.cli.command import OK, CannotRunError
+from koordpolicy.cli.explain_not_meant import not_meant
 from koordpolicy.cli.explain_pod import ExplainedPod, objects_by_key, pod_named, where_it_goes
 from koordpolicy.cli.picture import as_of_reports, picture_of
 from koordpolicy.cli.pod_policies import policies_of
@@ -110,7 +111,9 @@ def answers_on(
             )
         )
         move = next((one for one in report.moves if one.pod.key == key), None)
-        reasons = [] if move is not None else [*_reasons(rules, report, objects, *found, now, elsewhere)]
+        reasons = (
+            [] if move is not None else [*_reasons(graph, rules, report, objects, *found, now, elsewhere)]
+        )
         reasons += (
             []
             if move is None or not rules.migrate or move.pod.terminal
@@ -127,6 +130,7 @@ def _seen(snapshot: ClusterSnapshot, key: PodKey) -> tuple[SeenNode, SeenPod] | 
 
 
 def _reasons(
+    graph: RuleGraph,
     rules: ProfileRules,
     report: RoundReport,
     objects: ClusterObjects,
@@ -161,7 +165,9 @@ def _reasons(
         elif strategy.ended != pod.pod.terminal:
             yield Stays(of, f"the strategy looks at pods that {'have ended' if strategy.ended else 'run'}")
         elif not strategy.candidate(pod.facts, node.facts, now):
-            yield Stays(of, "the strategy does not mean it")
+            yield Stays(
+                of, f"the strategy does not mean it{not_meant(graph, rules, strategy, pod, node, now)}"
+            )
         elif strategy.plugin in PEER_PLUGINS:
             yield Stays(
                 of, _passed_over(report, strategy.name, elsewhere, "beside the others it need not go")

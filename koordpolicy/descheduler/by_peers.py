@@ -226,7 +226,8 @@ def _of_constraint(
         if pod.row in rows and one.selector.matches(pod.pod.labels):
             domains[rows[pod.row]].append(pod)
     sizes = [len(inside) for inside in domains.values()]
-    if not sizes or max(sizes) - min(sizes) <= one.max_skew:
+    least = min(sizes, default=0) if len(sizes) >= one.min_domains else 0
+    if not sizes or max(sizes) - least <= one.max_skew:
         return ()
     # The last of a domain goes first: one that may go, that could go anywhere, and that is the least important.
     for inside in domains.values():
@@ -238,7 +239,7 @@ def _of_constraint(
             return True
         return any(node.row != pod.row and node.takes(pod) for value in below for node in members[value])
 
-    return uneven_pods(list(domains.items()), one.max_skew, fits)
+    return uneven_pods(list(domains.items()), one.max_skew, fits, one.min_domains)
 
 
 def _is_bound(pod: SeenPod) -> bool:

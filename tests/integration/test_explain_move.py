@@ -1,5 +1,6 @@
 """`koordpolicy explain move`: whether a pod would leave its node, why or why not, and where the scheduler would put it."""
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from koordpolicy.runtime.clock import now_ns
 from tests.unit.descheduler import clusters
 
 BUNDLE = "apiVersion: koordpolicy.io/v1alpha1\nkind: PolicyBundle\nmetadata: {name: own}\nspec: {extends: [koordinator]}\n"
-ON = {
+ON: Any = {
     "apiVersion": "koordpolicy.io/v1alpha1",
     "kind": "Descheduling",
     "metadata": {"name": "koord-descheduler"},
@@ -70,10 +71,29 @@ def test_a_pod_that_stays_and_every_reason(site: Path, capsys: pytest.CaptureFix
     found = json.loads(_explained(site, "stays", capsys, "-p", str(site / "own"), "-o", "json"))
     (profile,) = found["profiles"]
     assert not profile["moves"]
-    assert profile["stays"] == [
-        {"condition": "strategies[LowNodeLoad]", "reason": "the strategy does not mean it"}
-    ]
+    (stays,) = profile["stays"]
+    assert stays["condition"] == "strategies[LowNodeLoad]"
+    assert "does not mean it: its `candidates` asks for `pod.name != 'stays'` (" in stays["reason"]
+    assert stays["reason"].endswith("on.yaml:1), and `pod.name` is `stays`")
     assert found["scheduler"]["node"] == "empty"
+
+
+@pytest.mark.parametrize(
+    "asked", ["pod.namespace in ['shop', 'search']", "variables.ours", "pod.namespace == parameters.ours"]
+)
+def test_a_namespace_that_a_strategy_leaves_alone_is_named(
+    site: Path, capsys: pytest.CaptureFixture[str], asked: str
+) -> None:
+    made = copy.deepcopy(ON)
+    made["spec"]["strategies"][0]["candidates"] = {"cel": asked}
+    made["spec"]["variables"] = [{"name": "ours", "expression": "pod.namespace == 'shop'"}]
+    if "parameters" in asked:  # one that nothing reads is an error
+        made["spec"]["parameters"] = {"ours": {"type": "string", "value": "shop"}}
+    (site / "own" / "on.yaml").write_text(json.dumps(made))
+    found = json.loads(_explained(site, "first", capsys, "-p", str(site / "own"), "-o", "json"))
+    (stays,) = found["profiles"][0]["stays"]
+    assert f"its `candidates` asks for `{asked}` (" in stays["reason"]
+    assert stays["reason"].endswith(", and `pod.namespace` is `default`")
 
 
 def test_nobody_goes_by_the_pack_alone(site: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,14 +12,18 @@ def uneven_pods(
     domains: Sequence[tuple[Domain, Sequence[Pod]]],
     max_skew: int,
     fits: Callable[[Pod, Collection[Domain]], bool],
+    min_domains: int = 1,
 ) -> list[Pod]:
     """The pods that are to leave their domains so that no two of these differ by more than `max_skew`.
 
     `domains` have their pods in the order in which they go, the last one first. Domains with more than the mean give to those with less,
     the fullest to the emptiest, until these are even enough; others are left to the next round. A pod that `fits` says has no room in the domains below the mean counts
-    as moved, and stays.
+    as moved, and stays. Where there are fewer than `min_domains`, the least counts as none, as for the scheduler, which Kubernetes'
+    descheduler does not know: no domain is to have more than `max_skew`, and those above give to those below.
     """
     places = sorted(domains, key=lambda one: len(one[1]))
+    if len(places) < min_domains:
+        return _above(places, max_skew, fits)
     if not places or len(places[-1][1]) - len(places[0][1]) <= max_skew:
         return []
     mean = sum(len(pods) for _, pods in places) / len(places)
@@ -41,4 +45,22 @@ def uneven_pods(
         leaving += [pod for pod in reversed(moved) if fits(pod, below)]
         del counts[high][-number:]
         counts[low] += moved
+    return leaving
+
+
+def _above(
+    places: Sequence[tuple[Domain, Sequence[Pod]]],
+    most: int,
+    fits: Callable[[Pod, Collection[Domain]], bool],
+) -> list[Pod]:
+    """The pods above the `most` that a domain may have, as far as others have room for them below it, the fullest first."""
+    below = [name for name, pods in places if len(pods) < most]
+    room = sum(most - len(pods) for _, pods in places if len(pods) < most)
+    leaving: list[Pod] = []
+    for _, pods in reversed(places):
+        number = min(len(pods) - most, room)
+        if number <= 0:
+            break
+        leaving += [pod for pod in reversed(pods[-number:]) if fits(pod, below)]
+        room -= number
     return leaving

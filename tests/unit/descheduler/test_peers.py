@@ -100,6 +100,9 @@ def spread(**said: Any) -> Any:
         ({}, {}, ["p0", "p1"]),
         ({"maxSkew": 3}, {}, ["p0"]),
         ({"maxSkew": 4}, {}, []),
+        ({"maxSkew": 2, "minDomains": 2}, {}, ["p0"]),
+        ({"maxSkew": 3, "minDomains": 3}, {}, ["p0"]),
+        ({"maxSkew": 1, "minDomains": 3}, {}, ["p0"]),  # a second one would make two in the other domain
         ({"topologyKey": "none"}, {}, []),
         ({"labelSelector": {"matchLabels": {"app": "db"}}}, {}, []),
         ({"whenUnsatisfiable": "ScheduleAnyway"}, {}, []),
@@ -117,6 +120,18 @@ def test_pods_leave_domains_that_have_too_many(constraint: Any, strategy: Any, g
     ]
     graph = on("RemovePodsViolatingTopologySpreadConstraint", strategy)
     assert sorted(name for name, _ in moved(graph, nodes, pods)) == goes
+
+
+def test_with_fewer_domains_than_asked_for_none_has_more_than_the_skew() -> None:
+    def leaving(sizes: list[int], skew: int, least: int) -> list[int]:
+        domains = [(at, [at] * size) for at, size in enumerate(sizes)]
+        return uneven_pods(domains, skew, lambda _pod, _below: True, least)
+
+    assert leaving([3, 1], 2, 2) == []  # even enough
+    assert leaving([3, 1], 2, 3) == [0]
+    assert leaving([3, 2], 2, 3) == []  # nowhere to go
+    assert leaving([5, 4, 0], 3, 4) == [0, 0, 1]
+    assert leaving([9, 0], 2, 5) == [0, 0]
 
 
 def test_who_fits_nowhere_else_stays_in_a_domain_that_has_too_many() -> None:
