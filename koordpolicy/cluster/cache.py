@@ -5,7 +5,7 @@ has confirmed it; who put them there knows which these are. A pod on a node that
 waits for the node to come.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -24,7 +24,7 @@ from koordpolicy.cluster.column_reports import (
 )
 from koordpolicy.cluster.demand import Demand
 from koordpolicy.cluster.loads import LoadPolicy, LoadRules, loads_of, new_load
-from koordpolicy.cluster.node_rows import row_of_node
+from koordpolicy.cluster.node_rows import differing, row_of_node, row_of_offers
 from koordpolicy.cluster.nodes import node_schema
 from koordpolicy.cluster.pods import PodView, holds_the_same, same_to_others
 from koordpolicy.cluster.reservations import keeps_room
@@ -41,7 +41,6 @@ from koordpolicy.model.table import NodeTable
 
 _PROD = "prod"
 """The band whose use has a fact of its own."""
-
 
 _OF_ANNOTATIONS = ("usageThresholds.", "cpuNormalization", "amplification.", "networkBandwidth")
 """Facts of nodes that they need not have; what begins in another way stays."""
@@ -366,13 +365,18 @@ class ClusterCache:
         entry = self._nodes.get(node)
         return None if entry is None else entry.metric
 
-    def set_node(self, node: Node) -> None:
-        """A node is new or has changed."""
+    def set_node(self, node: Node) -> Collection[str]:
+        """A node is new or has changed; the facts of its row that are others now."""
         assert self._kept is None, _NOT_IN_A_TRIAL
         entry = self._entry(node.name)
-        if entry.node is not None and self._write_node(entry, entry.node, node):
-            return
+        if entry.node is not None:
+            changed = self._write_node(entry, entry.node, node)
+            if changed is not None:
+                return changed
         self._made(entry)
+        row: Mapping[str, object] = (
+            {} if entry.node is None else {**self.table.row(self.table.index(node.name))}
+        )
         before, entry.node = entry.node, node
         try:
             self._write(entry)
@@ -381,10 +385,11 @@ class ClusterCache:
             if node.name not in self.table:
                 entry.node = before
             elif before is None:
-                row = self.table.index(node.name)
-                self.state.node_came(node, row, [placed.view for placed in entry.pods.values()])
+                at = self.table.index(node.name)
+                self.state.node_came(node, at, [placed.view for placed in entry.pods.values()])
             else:
                 self.state.node_changed(before, node, self.table.index(node.name))
+        return differing(row, self.table.row(self.table.index(node.name)))
 
     def remove_node(self, name: str) -> None:
         """A node is gone. Its pods stay known until they are removed themselves."""
@@ -513,23 +518,28 @@ class ClusterCache:
         self._count_load(entry, facts)
         self.table.put(entry.name, facts)
 
-    def _write_node(self, entry: _Entry, before: Node, node: Node) -> bool:
-        """Write what follows from a node alone into its row; False where more may follow, and the row is as it was."""
+    def _write_node(self, entry: _Entry, before: Node, node: Node) -> Collection[str] | None:
+        """Write what follows from a node alone into its row; the facts that are others now. None where more may follow, and the row is
+        as it was.
+        """
         if self._reads_pods or entry.rules is None:
-            return False
+            return None
         at = self.table.index(entry.name)
         row = self.table.row(at)
-        facts = row_of_node(node, entry.demand)
-        if self._policy.rules({**row, **facts}) != entry.rules:
-            return False
+        gone: Sequence[str] = ()
+        facts = row_of_offers(before, node, entry.demand)
+        if facts is None:
+            facts = row_of_node(node, entry.demand)
+            gone = [path for path in row if path not in facts and path.startswith(_OF_ANNOTATIONS)]
         changes = {path: value for path, value in facts.items() if row.get(path) != value}
-        gone = [path for path in row if path not in facts and path.startswith(_OF_ANNOTATIONS)]
+        if self._policy.counts_by((*changes, *gone)) and self._policy.rules({**row, **facts}) != entry.rules:
+            return None
         entry.node = node
         try:
             self.table.update(entry.name, changes, gone)
         finally:
             self.state.node_changed(before, node, at)
-        return True
+        return frozenset((*changes, *gone))
 
     def _count_load(self, entry: _Entry, facts: Record) -> None:
         """Begin the load of a node anew, after its limits, its report or the node itself changed."""

@@ -40,7 +40,15 @@ class LoadRules:
 class LoadPolicy:
     """A profile's estimator and rules of load, asked through programs made once."""
 
-    __slots__ = ("_decisions", "_estimates", "_holds", "_reads_of_pods", "_rules", "reads_reports")
+    __slots__ = (
+        "_decisions",
+        "_estimates",
+        "_holds",
+        "_reads_of_nodes",
+        "_reads_of_pods",
+        "_rules",
+        "reads_reports",
+    )
 
     def __init__(self, graph: RuleGraph, profile: str) -> None:
         target = f"SchedulingProfile/{profile}"
@@ -51,6 +59,7 @@ class LoadPolicy:
         # Nodes share equal rules, rather than having their own each.
         of_nodes = frozenset().union(*(self._decisions[field].facts for field in _OF_NODES))
         self._rules = MemoizedDecision(self._new_rules, of_nodes)
+        self._reads_of_nodes = frozenset(path for root, path in of_nodes if root == "node")
         self.reads_reports = any(not of_object(path) for root, path in of_nodes if root == "node")
         """Whether a report can change how load is counted."""
         self._holds = any(
@@ -74,6 +83,10 @@ class LoadPolicy:
         """How the load of a node with these facts is counted. What policy leaves open counts as nothing."""
         rules: LoadRules = self._rules.value({"node": node})
         return rules
+
+    def counts_by(self, paths: Collection[str]) -> bool:
+        """Whether how a node's load is counted may depend on one of these facts of it."""
+        return "" in self._reads_of_nodes or not self._reads_of_nodes.isdisjoint(paths)
 
     def _new_rules(self, records: Records) -> LoadRules:
         node = records["node"]

@@ -1,16 +1,18 @@
 """What a row of the table of nodes says of a node and of what the pods on it request."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from koordpolicy.algorithms.node_capacity import trimmed_allocatable
+from koordpolicy.algorithms.scarce import kinds_of
 from koordpolicy.cluster.demand import Demand
 from koordpolicy.cluster.nodes import KINDS, TAINTS, kinds_text, taint_text
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.amounts import within
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts.load import threshold_facts
-from koordpolicy.model.facts.node import node_facts
+from koordpolicy.model.facts.node import node_facts, offer_facts
 from koordpolicy.model.node import Node, node_reservation
 from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY
 from koordpolicy.model.reading import ObjectError
@@ -28,6 +30,19 @@ def row_of_node(node: Node, demand: Demand) -> Record:
     facts[KINDS] = kinds_text(shown.allocatable)
     facts["ownedCPU"] = within(demand.owned)
     return facts
+
+
+def row_of_offers(before: Node, node: Node, demand: Demand) -> Record | None:
+    """The facts of a row that may be others where a node only offers other amounts than before; None where more may be."""
+    facts = None if before.taints != node.taints else offer_facts(before, node, demand.whole)
+    if facts is not None and kinds_of(before.allocatable) != kinds_of(node.allocatable):
+        facts[KINDS] = kinds_text(node.allocatable)
+    return facts
+
+
+def differing(before: Mapping[str, object], after: Mapping[str, object]) -> frozenset[str]:
+    """The facts of a row that are others now."""
+    return frozenset(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
 
 
 def _trimmed(node: Node) -> Node:

@@ -39,11 +39,6 @@ def _nobody(_view: PodView) -> Sequence[PodView]:
     return ()
 
 
-def differing(before: Mapping[str, object], after: Mapping[str, object]) -> frozenset[str]:
-    """The facts of a row that are others now."""
-    return frozenset(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-
-
 class _Hindered(NamedTuple):
     """What hints need to know of a pod that was refused. It holds as long as view and decision are the pod's last ones.
 

@@ -37,7 +37,7 @@ from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.diagnosis import WaitlistDiagnosis
 from koordpolicy.scheduler.evaluation import Evaluation, EvaluationCache
 from koordpolicy.scheduler.framework import Framework
-from koordpolicy.scheduler.hints import Hints, differing
+from koordpolicy.scheduler.hints import Hints
 from koordpolicy.scheduler.job_room import JobsRoom
 from koordpolicy.scheduler.ledger import Ledger, Stage
 from koordpolicy.scheduler.passed_over import passed_over
@@ -252,10 +252,7 @@ class Scheduler:
             self.cache.set_node(node)
             self.happened(Event.NODE_ADDED, node.name)
             return
-        table = self.cache.table
-        before = dict(table.row(table.index(node.name)))
-        self.cache.set_node(node)
-        changed = differing(before, table.row(table.index(node.name)))
+        changed = self.cache.set_node(node)
         if changed:
             self.happened(Event.NODE_CHANGED, node.name, changed)
 

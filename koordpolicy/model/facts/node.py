@@ -27,7 +27,15 @@ from koordpolicy.model.node import (
 )
 from koordpolicy.model.numa import CPUInfo
 from koordpolicy.model.pod import larger
-from koordpolicy.model.protocol import CPU, EPHEMERAL_STORAGE, PODS
+from koordpolicy.model.protocol import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    NODE_RESERVATION,
+    ORIGIN_EXTENDED_ALLOCATABLE,
+    PODS,
+    RAW_ALLOCATABLE,
+)
 from koordpolicy.model.reading import NOTHING, Amounts, ObjectError
 
 AGGREGATIONS: Final = ("avg", "p50", "p90", "p95", "p99")
@@ -107,6 +115,50 @@ def node_facts(
         record[path] = node.allocatable.get(resource, 0) - requested.get(resource, 0)
     return record
 
+
+def offer_facts(before: Node, node: Node, demand: NodeDemand) -> Record | None:
+    """What of `node_facts` is another where a node offers other amounts of some resources than before, and nothing else of it changed.
+
+    None where more than these facts may follow from the change: from cpu and memory, from labels, and from annotations.
+    """
+    if before.labels != node.labels or before.unschedulable != node.unschedulable:
+        return None
+    said, says = before.annotations, node.annotations
+    if said is not says and {**said, _ORIGIN: ""} != {**says, _ORIGIN: ""}:
+        return None
+    if not says.keys().isdisjoint(_ON_AMOUNTS):
+        return None
+    resources = _others(before.capacity, node.capacity) | _others(before.allocatable, node.allocatable)
+    if not resources.isdisjoint(_OF_MACHINES):
+        return None
+    record: Record = {
+        "annotations": says,
+        "resources.capacity": node.capacity,
+        "resources.allocatable": node.allocatable,
+        "resources.physical": {**node.allocatable},
+    }
+    for resource in resources & _FREE.steps.keys():
+        offered = node.allocatable.get(resource, 0)
+        record[_CAPACITY.steps[resource]] = node.capacity.get(resource, 0)
+        record[_ALLOCATABLE.steps[resource]] = record[_PHYSICAL.steps[resource]] = offered
+        record[_FREE.steps[resource]] = offered - within(demand.requested.get(resource, 0))
+    return record
+
+
+def _others(before: Amounts, after: Amounts) -> frozenset[str]:
+    """The resources of which there is another amount, or none any more."""
+    if before is after:
+        return frozenset()
+    return frozenset([name for name, _ in before.items() ^ after.items()])
+
+
+_ORIGIN: Final = ORIGIN_EXTENDED_ALLOCATABLE
+"""Written with amounts that are offered, and read by no fact but the annotations themselves."""
+
+_ON_AMOUNTS: Final = (RAW_ALLOCATABLE, NODE_RESERVATION)
+"""Annotations by which other amounts follow from those that are offered."""
+
+_OF_MACHINES: Final = frozenset({CPU, MEMORY, PODS})
 
 _OF_OBJECT: Final = (
     "name", "labels", "annotations", "unschedulable", "capacity", "allocatable", "physical", "reserved", "overrides",

@@ -12,6 +12,7 @@ from koordpolicy.cluster.pods import view_of
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.labels import LabelSelector
 from koordpolicy.model.neighbours import PodTerm
+from koordpolicy.model.protocol import NODE_RESERVATION, ORIGIN_EXTENDED_ALLOCATABLE, RAW_ALLOCATABLE
 from koordpolicy.scheduler.profile import profile_of
 from tests.unit.scheduler.world import metric, node, pod, policies
 
@@ -43,10 +44,29 @@ _POD = st.fixed_dictionaries(
 _NODE = st.fixed_dictionaries(
     {
         "allocatable": st.sampled_from(
-            [{"cpu": 8, "memory": "8Gi"}, {"cpu": 4, "memory": "1Gi", "example.com/gpu": 4, "pods": 10}]
+            [
+                {"cpu": 8, "memory": "8Gi"},
+                {"cpu": 4, "memory": "1Gi", "example.com/gpu": 4, "pods": 10},
+                {"cpu": 8, "memory": "8Gi", "kubernetes.io/batch-cpu": 900},
+                {"cpu": 8, "memory": "8Gi", "kubernetes.io/batch-cpu": 0, "kubernetes.io/batch-memory": 5},
+                {"cpu": 8, "memory": "8Gi", "kubernetes.io/batch-cpu": 300, "example.com/gpu": 1},
+            ]
         )
     },
-    optional={"thresholds": st.just({"usageThresholds": {"cpu": 40}})},
+    optional={
+        "thresholds": st.just({"usageThresholds": {"cpu": 40}}),
+        "annotations": st.sampled_from(
+            [
+                {ORIGIN_EXTENDED_ALLOCATABLE: "1"},
+                {ORIGIN_EXTENDED_ALLOCATABLE: "2"},
+                {RAW_ALLOCATABLE: '{"cpu": "6", "kubernetes.io/batch-cpu": "1"}'},
+                {NODE_RESERVATION: '{"resources": {"cpu": "1"}}'},
+            ]
+        ),
+        "labels": st.just({"pool": "a"}),
+        "taints": st.just(["a=b:NoSchedule"]),
+        "unschedulable": st.just(True),
+    },
 )
 _METRIC = st.fixed_dictionaries(
     {"usage": st.fixed_dictionaries({"cpu": st.integers(0, 6)}), "age": st.sampled_from([0, 400])},
@@ -74,7 +94,13 @@ def act(cache: ClusterCache, event: tuple[Any, ...]) -> None:
         case ("displace", name):
             cache.displace(("default", name))
         case ("node", name, given):
-            cache.set_node(node(name, given))
+            table = cache.table
+            before = {**table.row(table.index(name))} if name in table else {}
+            changed = cache.set_node(node(name, given))
+            after = table.row(table.index(name))
+            assert set(changed) == {
+                path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
+            }
         case ("no node", name):
             cache.remove_node(name)
         case ("metric", name, given):
