@@ -157,6 +157,12 @@ class Node:
         status, found = self.access.request("GET", path)
         return found if status == 200 else None
 
+    def say_of_topology(self, annotations: dict[str, str]) -> None:
+        """Write annotations of the node's topology, as somebody else than its agent."""
+        path = f"/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies/{NODE}"
+        status, answer = self.access.request("PATCH", path, {"metadata": {"annotations": annotations}})
+        assert status == 200, answer
+
     def device(self) -> Any:
         path = f"/apis/scheduling.koordinator.sh/v1alpha1/devices/{NODE}"
         status, found = self.access.request("GET", path)
