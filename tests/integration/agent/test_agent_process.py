@@ -142,7 +142,9 @@ def test_an_agent_sizes_containers_reports_and_follows_what_the_manager_publishe
         )
         assert topology["metadata"]["ownerReferences"][0]["name"] == NODE
         node.say_of_topology({CPU_SHARED_POOLS: "[]"})
-        until(lambda: json.loads(node.topology()["metadata"]["annotations"][CPU_SHARED_POOLS]) == pools, agent)
+        until(
+            lambda: json.loads(node.topology()["metadata"]["annotations"][CPU_SHARED_POOLS]) == pools, agent
+        )
         accelerators_are_offered(node, infos, agent)
         with node.process(group) as process:
             until(lambda: (process / "oom_score_adj").read_text().strip() == "777", agent)
