@@ -10,6 +10,7 @@ the pack compiled anew. The user's own policies are never kept.
 import hashlib
 import os
 import pickle
+import signal
 import stat
 import sys
 import time
@@ -31,6 +32,9 @@ SWITCH: Final = "KOORDPOLICY_CACHE"
 
 _MOST_FILES: Final = 3
 """Packs, with checks or without, and versions of the program, that are kept at a time: two megabytes each."""
+
+_PATIENCE: Final = 60.0
+"""Seconds that another process may take to compile the pack, which takes one or two."""
 
 _STARTED: Final = time.time_ns()
 """When this module was loaded, by the clock of the files: what changed later is not what runs here."""
@@ -75,7 +79,13 @@ def keep_beforehand() -> None:
             results_of(pack, directory, checked=True)
         finally:
             os._exit(0)
-    os.waitpid(pid, 0)
+    until = time.monotonic() + _PATIENCE
+    while not os.waitpid(pid, os.WNOHANG)[0]:
+        if time.monotonic() > until:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return
+        time.sleep(0.01)
 
 
 def cache_directory() -> Path | None:

@@ -144,8 +144,10 @@ class StatusWriter:
                     self._cluster, _BY_KIND[kind], metadata["name"], body, MANAGER, version=version
                 )
                 self._metrics.add("koordpolicy_policy_status_writes_total", kind=kind, result="written")
-            except (NotFound, Conflict):
-                continue  # what changed it, perhaps this writer a moment ago, is heard of, and triggers again
+            except NotFound:
+                continue
+            except Conflict:
+                failures += 1  # by the next time it is heard of what changed it, perhaps by this writer
             except KubeError as error:
                 failures += 1
                 self._metrics.add("koordpolicy_policy_status_writes_total", kind=kind, result="failed")
