@@ -11,35 +11,35 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts:
+class BatchAmounts:
     """CPU in millicores and memory in bytes."""
 
     cpu: int = 0
     memory: int = 0
 
-    def _with(self, other: "Amounts", act: Callable[[int, int], int]) -> "Amounts":
-        return Amounts(act(self.cpu, other.cpu), act(self.memory, other.memory))
+    def _with(self, other: "BatchAmounts", act: Callable[[int, int], int]) -> "BatchAmounts":
+        return BatchAmounts(act(self.cpu, other.cpu), act(self.memory, other.memory))
 
-    def plus(self, other: "Amounts") -> "Amounts":
+    def plus(self, other: "BatchAmounts") -> "BatchAmounts":
         return self._with(other, int.__add__)
 
-    def less(self, other: "Amounts") -> "Amounts":
+    def less(self, other: "BatchAmounts") -> "BatchAmounts":
         """At least nothing."""
         return self._with(other, lambda mine, theirs: max(mine - theirs, 0))
 
-    def least(self, other: "Amounts") -> "Amounts":
+    def least(self, other: "BatchAmounts") -> "BatchAmounts":
         """The smaller of each."""
         return self._with(other, min)
 
-    def most(self, other: "Amounts") -> "Amounts":
+    def most(self, other: "BatchAmounts") -> "BatchAmounts":
         """The larger of each."""
         return self._with(other, max)
 
-    def within(self, other: "Amounts") -> bool:
+    def within(self, other: "BatchAmounts") -> bool:
         """Whether neither is more than the other's."""
         return self.cpu <= other.cpu and self.memory <= other.memory
 
-    def differs(self, other: "Amounts", whole: "Amounts", share: float) -> bool:
+    def differs(self, other: "BatchAmounts", whole: "BatchAmounts", share: float) -> bool:
         """Whether either differs by more than that share of the whole, or is nothing of late."""
         return any(
             abs(mine - theirs) > of * share or (not mine and bool(theirs))
@@ -57,9 +57,9 @@ class Units:
     cpu: int
     memory: int
 
-    def whole(self, amounts: Amounts) -> Amounts:
+    def whole(self, amounts: BatchAmounts) -> BatchAmounts:
         """As much of the amounts as whole units make."""
-        return Amounts(amounts.cpu // self.cpu * self.cpu, amounts.memory // self.memory * self.memory)
+        return BatchAmounts(amounts.cpu // self.cpu * self.cpu, amounts.memory // self.memory * self.memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +71,22 @@ class Sharing:
     `unsure` is what it may have been offered by requests that nobody answered; another one settles that.
     """
 
-    total: Amounts
-    requested: Amounts
-    others: Amounts
-    allocatable: Amounts
-    claim: Amounts
-    offered: Amounts
-    used: Amounts
-    unsure: Amounts = Amounts()
+    total: BatchAmounts
+    requested: BatchAmounts
+    others: BatchAmounts
+    allocatable: BatchAmounts
+    claim: BatchAmounts
+    offered: BatchAmounts
+    used: BatchAmounts
+    unsure: BatchAmounts = BatchAmounts()
 
     @property
-    def free(self) -> Amounts:
+    def free(self) -> BatchAmounts:
         """The most that may be offered."""
         return self.total.less(self.others).less(self.requested)
 
     @property
-    def deducted(self) -> Amounts:
+    def deducted(self) -> BatchAmounts:
         """What pods have lost for the other scheduler, by what the node shows: no more than what is claimed."""
         return self.total.less(self.others).less(self.allocatable).least(self.claim)
 
@@ -95,12 +95,12 @@ class Sharing:
 class SharingStep:
     """What is to be done next: another claim, another offer; None where it stays. The claim is written before a larger offer."""
 
-    claim: Amounts | None = None
-    offer: Amounts | None = None
+    claim: BatchAmounts | None = None
+    offer: BatchAmounts | None = None
 
 
 def next_step(
-    now: Sharing, wanted: Amounts, units: Units, share: float, *, claim_offers: bool
+    now: Sharing, wanted: BatchAmounts, units: Units, share: float, *, claim_offers: bool
 ) -> SharingStep:
     """One step towards the wanted offer. `share` of the total is the least change that is worth one.
 
@@ -114,7 +114,7 @@ def next_step(
     limit = now.free if not claim_offers else now.free.least(now.deducted.most(now.used))
     moves = not now.offered.within(limit) or offer.differs(now.offered, now.total, share)
     after = offer if moves else now.offered
-    settled = now.unsure == Amounts()
+    settled = now.unsure == BatchAmounts()
 
     needed = now.used.most(now.unsure)
     if claim_offers:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from koordpolicy.algorithms.batch_sharing import Amounts
+from koordpolicy.algorithms.batch_sharing import BatchAmounts
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.kube import resources
 from koordpolicy.kube.errors import Conflict, KubeError, NotFound
@@ -158,7 +158,7 @@ class YARNSharing:
             self._failures.pop(plan.node, None)
             self._not_before.pop(plan.node, None)
 
-    async def _write(self, plan: YARNPlan, claim: Amounts) -> None:
+    async def _write(self, plan: YARNPlan, claim: BatchAmounts) -> None:
         node = self._objects.nodes.get(plan.node)
         if node is None:
             return

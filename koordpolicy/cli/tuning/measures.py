@@ -12,7 +12,7 @@ _OFFERS: Final = "offer"
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ReportField:
     """A number of the report, or a map of numbers by names; `unit` is that of the numbers."""
 
     path: str
@@ -60,73 +60,73 @@ _WAITS: Final = {
 
 MEASURED: Final = (
     *(
-        Measured(f"utilisation.{name}.{part}", "share", f"{meaning}, {how}.")
+        ReportField(f"utilisation.{name}.{part}", "share", f"{meaning}, {how}.")
         for name, meaning in _SHARES.items()
         for part, how in _OVER_TIME.items()
     ),
-    *(Measured(f"pods.{name}", "pods", meaning) for name, meaning in _PODS.items()),
-    Measured("admission.kept", "pods", "Pods that were over, and whose end rules of admission refused."),
-    Measured("colocation.profiles", "pods", "Pods that each colocation profile took, by its name.", _COUNTS),
-    Measured("colocation.bands", "pods", "Pods in each band, by its name.", _COUNTS),
-    Measured("scheduling.attempts", "attempts", "Attempts to place a pod."),
-    Measured("scheduling.preempted", "pods", "Pods that went for another one."),
+    *(ReportField(f"pods.{name}", "pods", meaning) for name, meaning in _PODS.items()),
+    ReportField("admission.kept", "pods", "Pods that were over, and whose end rules of admission refused."),
+    ReportField("colocation.profiles", "pods", "Pods that each colocation profile took, by its name.", _COUNTS),
+    ReportField("colocation.bands", "pods", "Pods in each band, by its name.", _COUNTS),
+    ReportField("scheduling.attempts", "attempts", "Attempts to place a pod."),
+    ReportField("scheduling.preempted", "pods", "Pods that went for another one."),
     *(
-        Measured(f"scheduling.waitSeconds.{part}", "seconds", f"Wait for a node, {how}.")
+        ReportField(f"scheduling.waitSeconds.{part}", "seconds", f"Wait for a node, {how}.")
         for part, how in _WAITS.items()
     ),
-    Measured("volumes.bound", "volumes", "Claims that were bound."),
-    Measured("volumes.made", "volumes", "Volumes that were made for claims."),
-    Measured(
+    ReportField("volumes.bound", "volumes", "Claims that were bound."),
+    ReportField("volumes.made", "volumes", "Volumes that were made for claims."),
+    ReportField(
         "overcommit", "cores, bytes", "What each resource of overcommit came to, by its name.",
         map_of(STRING, record(_OFFERS)),
     ),
-    Measured("suppression.shareOfNodeTime", "share", "Time of nodes with best-effort work in which that was suppressed."),
-    Measured("suppression.hostingNodeHours", "node hours", "Time of nodes with best-effort work."),
-    Measured("suppression.withheldCoreHours", "core hours", "CPU withheld from best-effort work."),
-    Measured("suppression.withheldShare", "share", "CPU that best-effort work asked for and did not get."),
-    Measured("suppression.givenCoreHours", "core hours", "CPU that best-effort work got."),
-    Measured("batch.coreHours", "core hours", "CPU that best-effort work used."),
-    Measured("batch.finishedPodsAnHour", "pods an hour", "Pods that finished."),
-    Measured("services.shortOfNodeTime", "share", "Node time in which services got less CPU than they wished."),
-    Measured("services.minutes", "minutes", "Time of all services together."),
-    Measured("services.violationMinutes", "minutes", "That in which a service was slower than its objective."),
-    Measured("services.violationShare", "share", "The same of all service minutes."),
-    Measured("services.medianSeconds", "seconds", "Median response time of services."),
-    Measured("services.tailSeconds", "seconds", "Response time of services at the tail."),
-    Measured("fragmentation.freeCores", "cores", "CPU that is free at the end."),
-    Measured("fragmentation.pieceCores", "cores", "Median request of a pod of the workload."),
-    Measured("fragmentation.stranded", "share", "Free CPU that is of no use to pods of that size."),
+    ReportField("suppression.shareOfNodeTime", "share", "Time of nodes with best-effort work in which that was suppressed."),
+    ReportField("suppression.hostingNodeHours", "node hours", "Time of nodes with best-effort work."),
+    ReportField("suppression.withheldCoreHours", "core hours", "CPU withheld from best-effort work."),
+    ReportField("suppression.withheldShare", "share", "CPU that best-effort work asked for and did not get."),
+    ReportField("suppression.givenCoreHours", "core hours", "CPU that best-effort work got."),
+    ReportField("batch.coreHours", "core hours", "CPU that best-effort work used."),
+    ReportField("batch.finishedPodsAnHour", "pods an hour", "Pods that finished."),
+    ReportField("services.shortOfNodeTime", "share", "Node time in which services got less CPU than they wished."),
+    ReportField("services.minutes", "minutes", "Time of all services together."),
+    ReportField("services.violationMinutes", "minutes", "That in which a service was slower than its objective."),
+    ReportField("services.violationShare", "share", "The same of all service minutes."),
+    ReportField("services.medianSeconds", "seconds", "Median response time of services."),
+    ReportField("services.tailSeconds", "seconds", "Response time of services at the tail."),
+    ReportField("fragmentation.freeCores", "cores", "CPU that is free at the end."),
+    ReportField("fragmentation.pieceCores", "cores", "Median request of a pod of the workload."),
+    ReportField("fragmentation.stranded", "share", "Free CPU that is of no use to pods of that size."),
     *(
-        Measured(f"balance.{prefix}{name}", unit, f"{meaning}, {how}.", may_be_missing=name == "overloadedNodes")
+        ReportField(f"balance.{prefix}{name}", unit, f"{meaning}, {how}.", may_be_missing=name == "overloadedNodes")
         for prefix, how in (("", "mean over time"), ("atTheEnd.", "at the end"))
         for name, (unit, meaning) in _BALANCE.items()
     ),
-    Measured("descheduling.rounds", "rounds", "Rounds of the descheduler."),
-    Measured("descheduling.evicted", "pods", "Pods that the descheduler moved."),
-    Measured("descheduling.moves", "pods", "Pods that strategies would have go, by strategy.", _COUNTS),
-    Measured("descheduling.results", "pods", "What came of those, by result.", _COUNTS),
-    Measured("descheduling.migrations", "migrations", "Migrations by their phase.", _COUNTS),
-    Measured("agents.nodes", "nodes", "Nodes whose agents ran."),
-    Measured("agents.rounds", "rounds", "Rounds of all agents."),
-    Measured("agents.fileWrites", "writes", "Writes to files of the kernel."),
-    Measured("agents.refusedWrites", "writes", "Those that the kernel refused."),
-    Measured("agents.evicted", "pods", "Pods that agents evicted, for whatever reason."),
-    Measured("agents.evictions", "pods", "The same by reason: `BEMemoryEvict`, ...", _COUNTS),
-    Measured("agents.oomKills", "containers", "Containers that the OOM killer ended."),
-    Measured("agents.throttledContainerHours", "container hours", "Time in which containers were throttled."),
-    Measured("faults.lostPods", "pods", "Pods that were deleted with lost nodes."),
-    Measured("faults.placedAnew", "pods", "Those of them that got a node again."),
-    Measured("faults.nodeSecondsWithoutReports", "node seconds", "Time in which nothing was heard of nodes."),
-    Measured("faults.refused", "writes", "Writes that the API server refused."),
-    Measured("faults.refusedWrites", "writes", "The same by its code: `429`, ...", _COUNTS),
-    Measured("faults.bindingsDelayed", "pods", "Pods whose binding was among them."),
+    ReportField("descheduling.rounds", "rounds", "Rounds of the descheduler."),
+    ReportField("descheduling.evicted", "pods", "Pods that the descheduler moved."),
+    ReportField("descheduling.moves", "pods", "Pods that strategies would have go, by strategy.", _COUNTS),
+    ReportField("descheduling.results", "pods", "What came of those, by result.", _COUNTS),
+    ReportField("descheduling.migrations", "migrations", "Migrations by their phase.", _COUNTS),
+    ReportField("agents.nodes", "nodes", "Nodes whose agents ran."),
+    ReportField("agents.rounds", "rounds", "Rounds of all agents."),
+    ReportField("agents.fileWrites", "writes", "Writes to files of the kernel."),
+    ReportField("agents.refusedWrites", "writes", "Those that the kernel refused."),
+    ReportField("agents.evicted", "pods", "Pods that agents evicted, for whatever reason."),
+    ReportField("agents.evictions", "pods", "The same by reason: `BEMemoryEvict`, ...", _COUNTS),
+    ReportField("agents.oomKills", "containers", "Containers that the OOM killer ended."),
+    ReportField("agents.throttledContainerHours", "container hours", "Time in which containers were throttled."),
+    ReportField("faults.lostPods", "pods", "Pods that were deleted with lost nodes."),
+    ReportField("faults.placedAnew", "pods", "Those of them that got a node again."),
+    ReportField("faults.nodeSecondsWithoutReports", "node seconds", "Time in which nothing was heard of nodes."),
+    ReportField("faults.refused", "writes", "Writes that the API server refused."),
+    ReportField("faults.refusedWrites", "writes", "The same by its code: `429`, ...", _COUNTS),
+    ReportField("faults.bindingsDelayed", "pods", "Pods whose binding was among them."),
 )  # fmt: skip
 """In the order of the report. Those of `NEEDS` are there under a condition."""
 
 OFFERED: Final = (
-    Measured("offeredMean", "cores, bytes", "What nodes offered, mean over time."),
-    Measured("allocatedMean", "cores, bytes", "What pods requested of it, mean over time."),
-    Measured("allocatedMax", "cores, bytes", "What pods requested of it, the highest."),
+    ReportField("offeredMean", "cores, bytes", "What nodes offered, mean over time."),
+    ReportField("allocatedMean", "cores, bytes", "What pods requested of it, mean over time."),
+    ReportField("allocatedMax", "cores, bytes", "What pods requested of it, the highest."),
 )
 """What stands below each name of `overcommit`: `report.overcommit["kubernetes.io/batch-cpu"].offeredMean`."""
 
@@ -138,7 +138,7 @@ NEEDS: Final[Mapping[str, str]] = {
 """Parts of a report that are there under a condition, with what is to be done where it is not met."""
 
 
-def _record(name: str, meaning: str, measured: tuple[Measured, ...]) -> Record:
+def _record(name: str, meaning: str, measured: tuple[ReportField, ...]) -> Record:
     return Record(
         name,
         meaning,

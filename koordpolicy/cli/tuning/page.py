@@ -1,6 +1,6 @@
 """The manual's page of the report that `tune` asks, from the table of its numbers."""
 
-from koordpolicy.cli.tuning.measures import MEASURED, NEEDS, OFFERED, Measured
+from koordpolicy.cli.tuning.measures import MEASURED, NEEDS, OFFERED, ReportField
 from koordpolicy.language.kinds import type_name
 from koordpolicy.language.manual.markdown import code, table
 
@@ -30,5 +30,5 @@ def report_page() -> str:
     return f"{_INTRODUCTION}{table(head, [*rows, *below])}\n{conditions}"
 
 
-def _row(one: Measured, name: str) -> tuple[str, ...]:
+def _row(one: ReportField, name: str) -> tuple[str, ...]:
     return code(name), type_name(one.type), one.unit, "yes" if one.may_be_missing else "", one.meaning

@@ -23,7 +23,7 @@ class Holds(Protocol):
     oom_score_adj: int
 
 
-class Amounts(Protocol):
+class PhysicalMemory(Protocol):
     """The machine's memory, and how much of it stays free."""
 
     @property
@@ -33,7 +33,9 @@ class Amounts(Protocol):
     def reserve(self) -> int: ...
 
 
-def fit_memory(tree: GroupTree, tasks: Mapping[int, tuple[Holds, Group]], settings: Amounts) -> Iterator[int]:
+def fit_memory(
+    tree: GroupTree, tasks: Mapping[int, tuple[Holds, Group]], settings: PhysicalMemory
+) -> Iterator[int]:
     """Reclaim until everything fits; the PIDs that have to end for it, whose memory then counts as free."""
     freed: dict[str, int] = {}
     ended: set[int] = set()
@@ -68,7 +70,7 @@ def _kill(
     group: Group,
     limit: int,
     tasks: Mapping[int, tuple[Holds, Group]],
-    settings: Amounts,
+    settings: PhysicalMemory,
     freed: dict[str, int],
     ended: set[int],
 ) -> Iterator[int]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from koordpolicy.algorithms.batch_sharing import Amounts, Sharing, SharingStep, Units, next_step
+from koordpolicy.algorithms.batch_sharing import BatchAmounts, Sharing, SharingStep, Units, next_step
 from koordpolicy.algorithms.node_record import NodeSight, node_record
 from koordpolicy.graph import About, RuleGraph
 from koordpolicy.graph.bands import band_resources
@@ -31,7 +31,7 @@ AMBIGUOUS: Final = "YARNNodeManagerAmbiguous"
 """Reasons of Events."""
 
 _ID: Final = re.compile(r"[^\s/:?#]+:[0-9]{1,5}")
-_NOTHING: Final = Amounts()
+_NOTHING: Final = BatchAmounts()
 _USUAL: Final = (10.0, 5.0)
 """Seconds between rounds and for an answer while policies say nothing of either."""
 _SHORTEST: Final = 0.1
@@ -69,8 +69,8 @@ class _Names:
     memory: str
     band: str
 
-    def of(self, resources: Mapping[str, int]) -> Amounts:
-        return Amounts(resources.get(self.cpu, 0), resources.get(self.memory, 0))
+    def of(self, resources: Mapping[str, int]) -> BatchAmounts:
+        return BatchAmounts(resources.get(self.cpu, 0), resources.get(self.memory, 0))
 
 
 @dataclass(slots=True)
@@ -85,9 +85,9 @@ class YARNNodes:
     clock: Callable[[], float]
     _missing: dict[str, float] = field(default_factory=dict)
     """Since when NodeManagers of nodes are not known to run."""
-    _claimed: dict[str, Amounts] = field(default_factory=dict)
+    _claimed: dict[str, BatchAmounts] = field(default_factory=dict)
     """The claims that were written last."""
-    _unsure: dict[str, Amounts] = field(default_factory=dict)
+    _unsure: dict[str, BatchAmounts] = field(default_factory=dict)
     """The most that YARN may have been offered by requests without an answer."""
     _managers: dict[str, tuple[RuleGraph, NodeSight, str]] = field(default_factory=dict)
 
@@ -101,11 +101,11 @@ class YARNNodes:
         for known in (self._missing, self._claimed, self._unsure, self._managers):
             known.pop(node, None)
 
-    def claimed(self, node: str, amounts: Amounts) -> None:
+    def claimed(self, node: str, amounts: BatchAmounts) -> None:
         """A claim was written."""
         self._claimed[node] = amounts
 
-    def asked(self, node: str, offer: Amounts) -> None:
+    def asked(self, node: str, offer: BatchAmounts) -> None:
         """The ResourceManager is asked to offer this: until it answers it may."""
         self._unsure[node] = offer.most(self._unsure.get(node, _NOTHING))
 
@@ -161,7 +161,7 @@ class YARNNodes:
             yarn = _facts(found, sharing)
             wanted = _NOTHING
             if about.value("enabled"):
-                wanted = Amounts(
+                wanted = BatchAmounts(
                     *(max(about.value(f"offer.{one}", yarn=yarn) or 0, 0) for one in ("cpu", "memory"))
                 )
             step = next_step(
@@ -177,7 +177,7 @@ class YARNNodes:
             return YARNPlan(node.name, manager, problem=str(error))
 
     def _without(
-        self, node: Node, manager: str, claim: Amounts, about: About, names: _Names
+        self, node: Node, manager: str, claim: BatchAmounts, about: About, names: _Names
     ) -> YARNPlan | None:
         """No NodeManager runs there, as far as is known: what it had stays claimed for a while."""
         since = self._missing.setdefault(node.name, self.clock())
@@ -237,7 +237,7 @@ def _names(graph: RuleGraph) -> _Names | None:
     return _Names(names[CPU], names[MEMORY], graph.catalogue.class_name(BAND))
 
 
-def _standing(node: Node, names: _Names) -> tuple[Amounts, Amounts, Amounts]:
+def _standing(node: Node, names: _Names) -> tuple[BatchAmounts, BatchAmounts, BatchAmounts]:
     """What is claimed for YARN, what for others, and the node's batch resources before that. Raises ObjectError."""
     mine, others = _NOTHING, _NOTHING
     for one in third_party_allocations(node.annotations):
@@ -257,8 +257,8 @@ def _requested(record: Record) -> Mapping[str, int]:
     return dict(found)
 
 
-def _amounts(counted: YARNAmounts, units: Units) -> Amounts:
-    return Amounts(counted.vcores * units.cpu, counted.memory * units.memory)
+def _amounts(counted: YARNAmounts, units: Units) -> BatchAmounts:
+    return BatchAmounts(counted.vcores * units.cpu, counted.memory * units.memory)
 
 
 def _facts(found: NodeManager, sharing: Sharing) -> Record:
@@ -274,7 +274,7 @@ def _facts(found: NodeManager, sharing: Sharing) -> Record:
     return record
 
 
-def _annotation(node: Node, names: _Names, claim: Amounts) -> str | None:
+def _annotation(node: Node, names: _Names, claim: BatchAmounts) -> str | None:
     resources = {names.cpu: claim.cpu, names.memory: claim.memory}
     return with_allocation(node.annotations, ThirdPartyAllocation(SCHEDULER, names.band, resources))
 

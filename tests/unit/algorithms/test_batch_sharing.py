@@ -6,25 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy.algorithms.batch_sharing import Amounts, Sharing, SharingStep, Units, next_step
+from koordpolicy.algorithms.batch_sharing import BatchAmounts, Sharing, SharingStep, Units, next_step
 
 GI = 1 << 30
 UNITS = Units(1000, 1 << 20)
-NOTHING = Amounts()
-WHOLE = Amounts(40_000, 80 * GI)
+NOTHING = BatchAmounts()
+WHOLE = BatchAmounts(40_000, 80 * GI)
 
 
-def sharing(**said: Amounts) -> Sharing:
+def sharing(**said: BatchAmounts) -> Sharing:
     usual = dict.fromkeys(("requested", "others", "claim", "offered", "used"), NOTHING)
     return Sharing(**{"total": WHOLE, "allocatable": WHOLE, **usual, **said})
 
 
-def step(now: Sharing, wanted: Amounts, share: float = 0.1, *, claim_offers: bool = True) -> SharingStep:
+def step(now: Sharing, wanted: BatchAmounts, share: float = 0.1, *, claim_offers: bool = True) -> SharingStep:
     return next_step(now, wanted, UNITS, share, claim_offers=claim_offers)
 
 
-TEN = Amounts(10_000, 20 * GI)
-THIRTY = Amounts(30_000, 60 * GI)
+TEN = BatchAmounts(10_000, 20 * GI)
+THIRTY = BatchAmounts(30_000, 60 * GI)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ THIRTY = Amounts(30_000, 60 * GI)
         ),
         pytest.param(
             sharing(claim=TEN, allocatable=THIRTY, offered=TEN),
-            Amounts(12_000, 22 * GI),
+            BatchAmounts(12_000, 22 * GI),
             SharingStep(),
             id="small changes wait",
         ),
@@ -54,18 +54,18 @@ THIRTY = Amounts(30_000, 60 * GI)
             id="taken back: the claim stays",
         ),
         pytest.param(
-            sharing(claim=TEN, allocatable=THIRTY, used=Amounts(2_000, GI)),
+            sharing(claim=TEN, allocatable=THIRTY, used=BatchAmounts(2_000, GI)),
             NOTHING,
-            SharingStep(claim=Amounts(2_000, GI)),
+            SharingStep(claim=BatchAmounts(2_000, GI)),
             id="what containers still have stays claimed",
         ),
         pytest.param(
             sharing(claim=TEN, allocatable=THIRTY), NOTHING, SharingStep(claim=NOTHING), id="and then nothing"
         ),
         pytest.param(
-            sharing(claim=TEN, allocatable=THIRTY, offered=TEN, requested=Amounts(31_000, GI)),
+            sharing(claim=TEN, allocatable=THIRTY, offered=TEN, requested=BatchAmounts(31_000, GI)),
             TEN,
-            SharingStep(offer=Amounts(9_000, 20 * GI)),
+            SharingStep(offer=BatchAmounts(9_000, 20 * GI)),
             id="however little it is more than there is",
         ),
         pytest.param(
@@ -86,30 +86,32 @@ THIRTY = Amounts(30_000, 60 * GI)
             SharingStep(offer=NOTHING),
             id="what may have been offered stays claimed until that is settled",
         ),
-        pytest.param(sharing(), Amounts(10_999, 20 * GI + 7), SharingStep(claim=TEN), id="in whole units"),
         pytest.param(
-            sharing(others=THIRTY, requested=Amounts(5_000, 10 * GI)),
+            sharing(), BatchAmounts(10_999, 20 * GI + 7), SharingStep(claim=TEN), id="in whole units"
+        ),
+        pytest.param(
+            sharing(others=THIRTY, requested=BatchAmounts(5_000, 10 * GI)),
             TEN,
-            SharingStep(claim=Amounts(5_000, 10 * GI)),
+            SharingStep(claim=BatchAmounts(5_000, 10 * GI)),
             id="others hold the rest",
         ),
     ],
 )
-def test_one_step(now: Sharing, wanted: Amounts, expected: SharingStep) -> None:
+def test_one_step(now: Sharing, wanted: BatchAmounts, expected: SharingStep) -> None:
     assert step(now, wanted) == expected
 
 
 def test_what_is_used_alone_is_claimed_where_policy_says_so() -> None:
-    now = sharing(used=Amounts(2_000, GI), offered=Amounts(2_000, GI))
-    assert step(now, TEN, claim_offers=False) == SharingStep(Amounts(2_000, GI), TEN)
+    now = sharing(used=BatchAmounts(2_000, GI), offered=BatchAmounts(2_000, GI))
+    assert step(now, TEN, claim_offers=False) == SharingStep(BatchAmounts(2_000, GI), TEN)
 
 
-amounts = st.builds(Amounts, st.integers(0, 60_000), st.integers(0, 100 * GI))
+amounts = st.builds(BatchAmounts, st.integers(0, 60_000), st.integers(0, 100 * GI))
 
 
 @given(st.builds(Sharing, *[amounts] * 8), amounts, st.floats(0, 1), st.booleans())
 def test_an_offer_is_never_more_than_what_is_free(
-    now: Sharing, wanted: Amounts, share: float, claim_offers: bool
+    now: Sharing, wanted: BatchAmounts, share: float, claim_offers: bool
 ) -> None:
     found = step(now, wanted, share, claim_offers=claim_offers)
     after = now.offered if found.offer is None else found.offer
@@ -128,11 +130,11 @@ ONES = Units(1, 1)
 def test_nothing_is_given_twice_in_any_order(chance: Random, share: float) -> None:
     """Pods and containers come and go by what each side shows, and our requests arrive late."""
     requested = used = claim = offered = NOTHING
-    total = allocatable = Amounts(10, 12)
-    under_way: list[Amounts] = []
+    total = allocatable = BatchAmounts(10, 12)
+    under_way: list[BatchAmounts] = []
     for _ in range(200):
         event = chance.choice(EVENTS)
-        size = Amounts(chance.randint(0, 6), chance.randint(0, 6))
+        size = BatchAmounts(chance.randint(0, 6), chance.randint(0, 6))
         if event == "pod" and requested.plus(size).within(allocatable):
             requested = requested.plus(size)
         elif event == "end":
