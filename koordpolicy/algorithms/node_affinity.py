@@ -56,6 +56,11 @@ def matches(placement: Placement, name: str, labels: Mapping[str, str]) -> bool:
     return placement.required is None or any(_holds(term, name, labels) for term in placement.required)
 
 
+def preference(preferred: Sequence[PreferredTerm], name: str, labels: Mapping[str, str]) -> int:
+    """How much a node has of what a pod prefers: the sum of the weights of the terms that hold there."""
+    return sum(wish.weight for wish in preferred if _holds(wish.term, name, labels))
+
+
 def _holds(term: NodeTerm, name: str, labels: Mapping[str, str]) -> bool:
     if not term.labels and not term.fields:
         return False

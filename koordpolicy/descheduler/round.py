@@ -15,6 +15,7 @@ from koordpolicy.descheduler.by_peers import PEER_PLUGINS, release_peers
 from koordpolicy.descheduler.by_rules import release
 from koordpolicy.descheduler.low_node_load import LoadMemory, PoolReport, balance
 from koordpolicy.descheduler.moves import Allowed, Move, Moves
+from koordpolicy.descheduler.preferences import note_preferences
 from koordpolicy.descheduler.rules import ProfileRules, Stays
 from koordpolicy.descheduler.snapshot import ClusterSnapshot, SeenNode
 from koordpolicy.model.pod import PodKey
@@ -114,6 +115,8 @@ def _ask_strategies(
             continue
         try:
             looked_at = [node for node in nodes if strategy.looks_at(node.facts, moves.now)]
+            if strategy.compares_nodes:
+                yield from note_preferences(looked_at)
             if strategy.plugin in PEER_PLUGINS:
                 yield from release_peers(looked_at, strategy, moves, catalogue)
             elif strategy.load is None:

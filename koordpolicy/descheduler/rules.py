@@ -14,6 +14,7 @@ from koordpolicy.graph.sortable import SortKey, sort_key_of
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
+from koordpolicy.model.facts.movable_pod import PREFERENCE_ELSEWHERE
 from koordpolicy.model.time import NANOSECONDS
 
 KIND: Final = "Descheduling"
@@ -154,6 +155,11 @@ class StrategyRules:
     def looks_at(self, node: Record, now: int) -> bool:
         """Whether it looks at a node at all."""
         return self._asked.holds("nodes", _roots(node, now))
+
+    @property
+    def compares_nodes(self) -> bool:
+        """Whether which pods may go depends on what they prefer of other nodes."""
+        return not self._asked.facts("candidates").isdisjoint({("pod", PREFERENCE_ELSEWHERE), ("pod", "")})
 
     def releases(self, node: Record, now: int) -> bool:
         """Whether a node gives pods away."""

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from koordpolicy.algorithms.classify import Catalogue
-from koordpolicy.algorithms.node_affinity import matches
+from koordpolicy.algorithms.node_affinity import matches, preference
 from koordpolicy.algorithms.node_record import NodeSight, node_record
 from koordpolicy.algorithms.records import PodRecords, pod_record
 from koordpolicy.algorithms.toleration import NO_SCHEDULE, PREFER_NO_SCHEDULE, tolerated, tolerates_all
@@ -187,4 +187,5 @@ def _on_its_node(pod: SeenPod, node: Node) -> Record:
         not_tolerated(NO_SCHEDULE),
         not_tolerated(PREFER_NO_SCHEDULE),
         matches=matches(placement, node.name, node.labels),
+        preference=preference(placement.preferred, node.name, node.labels),
     )

@@ -246,6 +246,19 @@ POD = Record(
             _DESCHEDULER,
         ),
         Fact(
+            "preferenceHere",
+            INT,
+            "How much its node has of what its preferred node affinity asks for: the sum of the weights of terms that match.",
+            _DESCHEDULER,
+        ),
+        Fact(
+            "preferenceElsewhere",
+            INT,
+            "The same of the other node that has most of it, of those that may take it and have room for what it requests; 0 "
+            "without one.",
+            _DESCHEDULER,
+        ),
+        Fact(
             "deletionCost",
             INT,
             "What it costs to delete the pod, by its annotation; 0 without one that can be read.",

@@ -37,6 +37,8 @@ ARGUMENTS: Final[Mapping[str, str]] = MappingProxyType(
         "podRestartThreshold": _parameter("podRestartThreshold", "100"),
         "includingInitContainers": _parameter("includingInitContainers", "true"),
         "includePreferNoSchedule": _parameter("includePreferNoSchedule", "true"),
+        "nodeAffinityType": "required node affinity always counts; of preferred one "
+        + _parameter("preferredNodeAffinity", "true"),
         "excludedTaints": _parameter("excludedTaints", "[team=a]"),
         "includedTaints": _parameter("includedTaints", "[team=a]"),
         "maxPodsToEvict": "write it as `total` of the strategy",

@@ -9,6 +9,9 @@ from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import DELETION_COST, EVICTION_COST
 from koordpolicy.model.reading import Json, ObjectError, integer, mapping, objects
 
+PREFERENCE_ELSEWHERE: Final = "preferenceElsewhere"
+"""The fact that follows from all other nodes, and is looked for where a policy asks for it."""
+
 _READY: Final = "Ready"
 _TRUE: Final = "True"
 _INIT: Final = ("initContainerStatuses",)
@@ -37,13 +40,22 @@ def movable_pod_facts(pod: Pod) -> Record:
 
 
 def on_node_facts(
-    untolerated: Sequence[str] = (), avoided: Sequence[str] = (), *, matches: bool = True
+    untolerated: Sequence[str] = (),
+    avoided: Sequence[str] = (),
+    *,
+    matches: bool = True,
+    preference: int = 0,
 ) -> Record:
-    """Whether the pod would be let on its node as that is now: taints in the way, and what it asks of nodes."""
+    """Whether the pod would be let on its node as that is now: taints in the way, and what it asks of nodes and prefers.
+
+    What other nodes have of that is 0 until somebody looks.
+    """
     return {
         "untoleratedTaints": list(untolerated),
         "avoidedTaints": list(avoided),
         "matchesNode": matches,
+        "preferenceHere": preference,
+        PREFERENCE_ELSEWHERE: 0,
     }
 
 

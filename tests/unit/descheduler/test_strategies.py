@@ -100,6 +100,37 @@ def test_pods_go_whose_node_is_not_what_they_ask_for_any_more() -> None:
     assert moved(one_round(on("RemovePodsViolatingNodeAffinity"), heard)) == [("asks", "a", "b")]
 
 
+def _prefers(name: str, on_node: str, cpu: str = "1", **weights: int) -> Any:
+    """A pod that prefers pools by weight."""
+    terms = [
+        {
+            "weight": weight,
+            "preference": {"matchExpressions": [{"key": "pool", "operator": "In", "values": [pool]}]},
+        }
+        for pool, weight in weights.items()
+    ]
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
+    return with_spec(pod(name, on_node, cpu), affinity=affinity)
+
+
+def test_pods_go_of_whose_preferences_another_node_with_room_has_more() -> None:
+    heard = objects(
+        [in_pool("a", "one"), in_pool("b", "two", "3"), in_pool("c", "three", "1"), in_pool("d", "four")],
+        [
+            _prefers("better", "a", two=5, one=1),
+            _prefers("best", "b", two=5, one=1),
+            _prefers("even", "a", one=5, two=5),
+            _prefers("large", "a", "2", three=9),
+            _prefers("nowhere", "a", seven=9),
+            pod("plain", "a"),
+        ],
+    )
+    assert moved(one_round(on("RemovePodsViolatingNodeAffinity"), heard)) == []
+    found = one_round(on("RemovePodsViolatingNodeAffinity", preferredNodeAffinity=True), heard)
+    assert [name for name, _, _ in moved(found)] == ["better"]
+    assert found.moves[0].reason == "another node has more of what it prefers"
+
+
 def test_pods_go_to_cheaper_nodes_small_ones_first() -> None:
     heard = objects(
         [in_pool("dear", "dear"), in_pool("middle", "middle", "3"), in_pool("cheap", "cheap", "2"), in_pool("other", "x")],
