@@ -138,6 +138,8 @@ def test_the_cluster_is_filled_to_the_last_place_and_no_further(site: Site) -> N
         # One that goes makes room for one of those that wait, at once and not after five minutes.
         site.gone(next(iter(site.where())))
         site.eventually(lambda: len(site.waiting()) == 3, "the room is taken", 30)
+        # Looked at again, for a node that has grown by too little.
+        site.resize("n-0", {"cpu": "1100m", "memory": "8Gi", "pods": "4"})
         site.eventually(
             lambda: any(number > 1 for _, why, _, number in site.events() if why == "FailedScheduling"),
             "what is told again is counted",
