@@ -210,25 +210,7 @@ def test_a_worker_that_is_killed_loses_nothing(here: Path, start: Callable[..., 
     assert told == found_here()
 
 
-def test_a_trial_in_which_workers_die_is_told(here: Path, start: Callable[..., Cluster]) -> None:
-    cluster = start("a", "b", DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
-    killed: list[str] = []
-
-    def kill() -> None:
-        killed.append(cluster.one_at_work())
-        cluster.workers[killed[0]].send_signal(signal.SIGKILL)
-
-    thread = in_the_middle(kill)
-    _, told, said = tune(*DAY, "--dask", cluster.address, "--jobs", "1")
-    thread.join(60)
-    assert told["search"]["failed"] == 1, said
-    assert "1 workers died in it" in told["search"]["problem"]
-    assert len(told["trials"]) == 2
-
-
-def test_a_scheduler_that_goes_away_ends_the_search_and_what_was_tried_stays(
-    here: Path, start: Callable[..., Cluster]
-) -> None:
+def test_a_scheduler_that_goes_away_ends_the_search(here: Path, start: Callable[..., Cluster]) -> None:
     cluster = start("a")
 
     def kill() -> None:
@@ -241,9 +223,6 @@ def test_a_scheduler_that_goes_away_ends_the_search_and_what_was_tried_stays(
     assert code == CANNOT_RUN
     assert f"the connection to the Dask scheduler at {cluster.address} was lost" in said
     assert "go on with --resume" in said
-    code, told, said = tune(*DAY, "--study", "kept", "--resume")
-    assert code == OK, said
-    assert len(told["trials"]) == 3
 
 
 def test_workers_with_another_program_are_named(start: Callable[..., Cluster], tmp_path: Path) -> None:
