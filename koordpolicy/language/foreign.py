@@ -15,7 +15,7 @@ from koordpolicy.language.kinds import API_VERSION, KINDS
 from koordpolicy.language.overlays import patch_of, patches_in
 
 _OURS: Final = re.compile(
-    r"""apiversion["']?\s*:\s*["']?(?!(?:slo|config|quota|scheduling|analysis)\.koordinator\.sh/)\S*koord""",
+    r"""apiversion["']?\s*:\s*["']?(?!(?:slo|config|quota|scheduling|analysis)\.koordinator\.sh/)[^\s"',}\]]*koord""",
     re.IGNORECASE,
 )
 """Even in a file that cannot be read: it speaks of our kinds. Koordinator's objects do not, though kinds of both are called alike."""

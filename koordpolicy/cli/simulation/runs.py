@@ -41,7 +41,9 @@ def workload_of(arguments: argparse.Namespace, seed: int) -> Workload:
     if arguments.batch:
         raise CannotRunError("--batch is for a workload that is made: add `--generate N`")
     if not all(files):
-        raise CannotRunError("say what to simulate: `--nodes FILE --pods FILE`, or `--generate N`")
+        raise CannotRunError(
+            "say what to simulate: `--nodes FILE --pods FILE` (the same file for both, where it has both), or `--generate N`"
+        )
     try:
         return read_workload(Path(arguments.nodes), Path(arguments.pods))
     except WorkloadError as error:

@@ -28,6 +28,7 @@ COMBINATIONS = {
 }
 
 
+_ENTRY = re.compile(r"\[[^\]]*\]")
 _VARIABLE = re.compile(r"\bvariables\s*\.\s*([A-Za-z_]\w*)")
 
 
@@ -61,6 +62,9 @@ def describe_subject(graph: RuleGraph, name: str, width: int = 80) -> str:
 
 def _meant(graph: RuleGraph, name: str) -> str | None:
     """What a mistyped name most likely stood for: a fact where it begins as facts do, a decision, else a kind or function."""
+    of_kind = _of_kind(graph, name)
+    if of_kind is not None:
+        return of_kind
     targets = sorted({key.target for key in graph.decisions} | {key.kind for key in graph.decisions})
     decisions = [*targets, *map(str, graph.decisions)]
     facts = [
@@ -69,6 +73,22 @@ def _meant(graph: RuleGraph, name: str) -> str | None:
     first = [facts, decisions] if name.partition(".")[0] in ROOTS else [decisions, facts]
     found = (nearest(name, candidates) for candidates in (*first, list(KINDS), list(FUNCTIONS)))
     return next(filter(None, found), None)
+
+
+def _of_kind(graph: RuleGraph, name: str) -> str | None:
+    """The first subject's decision, where a field, or the beginning of one, is named by its kind alone."""
+    kind, _, field = name.partition(".")
+    if kind not in KINDS or not field:
+        return None
+    wanted = _generic(field)
+    own = ((key, _generic(key.field)) for key in graph.decisions if key.kind == kind)
+    return next(
+        (str(key) for key, one in own if one == wanted or one.startswith((f"{wanted}.", f"{wanted}["))), None
+    )
+
+
+def _generic(field: str) -> str:
+    return _ENTRY.sub("[*]", field)
 
 
 def _brief(graph: RuleGraph, decision: Decision) -> str:

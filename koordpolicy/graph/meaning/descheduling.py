@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.meaning.constants import values_of
-from koordpolicy.graph.meaning.occasions import without_occasion
+from koordpolicy.graph.meaning.occasions import parameters_of_none, without_occasion
 from koordpolicy.graph.meaning.strategies import PAIRS, Strategy, may_deviate, shares_of
 from koordpolicy.graph.meaning.undoing import CAPACITY, against_each_other, against_scheduler
 from koordpolicy.graph.notation import show
@@ -67,8 +67,10 @@ def descheduling(state: State) -> None:
         if not any(unit.layer_name == state.own.name for unit in own):
             continue
         _states(state, target)
-        for strategy in _strategies(state, target, own):
-            every.append(strategy)
+        strategies = list(_strategies(state, target, own))
+        every += strategies
+        parameters_of_none(state, target, strategies)
+        for strategy in strategies:
             if strategy.own:
                 _without_effect(strategy)
                 without_occasion(strategy)

@@ -1,4 +1,4 @@
-"""Strategies that are on and never find anything to do, whatever nodes and pods are like."""
+"""Strategies that are on and never find anything to do, whatever nodes and pods are like, and parameters of such as are off."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -8,6 +8,7 @@ from koordpolicy.graph.decide import parameter_key
 from koordpolicy.graph.meaning.constants import constants_of, reached_constants
 from koordpolicy.graph.meaning.strategies import PAIRS, Strategy
 from koordpolicy.graph.rules import Rule
+from koordpolicy.graph.state import State
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.values import Duration
 
@@ -33,6 +34,36 @@ def without_occasion(strategy: Strategy) -> None:
         help=advice,
         severity=Severity.WARNING,
     )
+
+
+def parameters_of_none(state: State, target: str, strategies: Sequence[Strategy]) -> None:
+    """KP418 for parameters that the bundle sets and that only strategies read which are off."""
+    own = [(key, one) for key, one in state.decisions.items() if key.target == target]
+    by_name = {strategy.name: strategy for strategy in strategies}
+    for key, decision in own:
+        said = [rule for rule in decision.rules if rule.layer == state.own.name]
+        name = key.field.removeprefix("parameters.")
+        if not said or name == key.field:
+            continue
+        readers = {
+            one.field.partition("[")[2].partition("]")[0] if one.field.startswith("strategies[") else ""
+            for one, other in own
+            if any(name in rule.parameters for rule in other.rules)
+        }
+        off = [
+            by_name[reader] for reader in sorted(readers) if reader in by_name and not by_name[reader].enabled
+        ]
+        # What says something of such a strategy beside it is told so there.
+        if not off or len(off) < len(readers) or any(strategy.own for strategy in off):
+            continue
+        names = " and ".join(f"`{strategy.name}`" for strategy in off)
+        state.found.add(
+            "KP418",
+            said[0].span,
+            f"`{name}` of `{target}` is read by {names} alone, which {'is' if len(off) == 1 else 'are'} off",
+            help=f"say it is on: `strategies: [{{name: {off[0].name}, enabled: true}}]`",
+            severity=Severity.WARNING,
+        )
 
 
 _Found = tuple[str, tuple[Note, ...], str]

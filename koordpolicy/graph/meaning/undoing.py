@@ -15,6 +15,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
 from koordpolicy.language.cel.types import BOOL, PERCENT
+from koordpolicy.model.facts.node import AGGREGATIONS
 
 _LIMITS: Final = (("high", "usageThresholds"), ("prodHigh", "prodUsageThresholds"))
 """Where a strategy begins to empty nodes, and the scheduler's parameter up to which it fills them."""
@@ -133,7 +134,7 @@ def against_each_other(state: State, active: Sequence[Strategy]) -> None:
                     ),
                 ),
                 help=f"have one of them alone, let each look at nodes of its own (`nodes`), or let `takes` of `{packing.name}` "
-                f"refuse nodes that `{spreading.name}` empties",
+                f"refuse nodes (`target`) that `{spreading.name}` empties",
                 severity=Severity.NOTE if unasked is None else Severity.WARNING,
             )
 
@@ -226,6 +227,15 @@ def _tried(program: RowProgram, roots: Sequence[str], records: Mapping[str, obje
         return None
 
 
+_TAKEN: Final = (
+    "requested",
+    "nonzeroRequested",
+    "load",
+    "usage.total",
+    *(f"usage.{one}" for one in AGGREGATIONS),
+)
+"""Facts that say how much of a node pods request or use."""
+
 CAPACITY: Final = {"cpu": 16_000, "memory": 64 << 30, "pods": 110, "ephemeral-storage": 100 << 30}
 
 
@@ -236,10 +246,10 @@ def _node(share: float) -> dict[str, object]:
     record: dict[str, object] = dict(idle()["node"])
     taken = {name: int(share * of) for name, of in CAPACITY.items()}
     record["resources.allocatable"] = record["resources.capacity"] = dict(CAPACITY)
-    record["resources.requested"] = taken
+    record["resources.requested"] = record["resources.usage"] = taken
     for name in ("cpu", "memory"):
         record[f"allocatable.{name}"] = CAPACITY[name]
-        for fact in ("requested", "usage"):
+        for fact in _TAKEN:
             record[f"{fact}.{name}"] = taken[name]
         record[f"free.{name}"] = CAPACITY[name] - taken[name]
     return record

@@ -397,7 +397,8 @@ class DeschedulingStrategy(PolicyModel):
         Value,
         Slot(
             BOOL,
-            "Whether another node that has room for the pod is meant to take it; where the scheduler would put it has to be, too.",
+            "Whether another node, `target`, that has room for the pod is meant to take it; where the scheduler would put it has to be, "
+            "too. `node` is the one that it leaves.",
             combine=Combine.ALL,
             default=True,
             roots=_THERE,

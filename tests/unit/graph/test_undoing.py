@@ -37,6 +37,8 @@ OWN_PACKING = (
     "takes: {cel: target.requested.cpu < SHARE * target.allocatable.cpu / 10}}"
 )
 
+OWN_BY_USE = OWN_PACKING.replace("requested.cpu", "usage.total.cpu")
+
 
 COMPILER = Compiler(find_pack)
 
@@ -62,6 +64,7 @@ def undone(*documents: str) -> list[str]:
             [profile(OWN_PACKING.replace("SHARE", "9"), name="packing"), profile(SPREADS)],
             id="of two profiles",
         ),
+        pytest.param([profile(OWN_BY_USE.replace("SHARE", "9"), BY_USE)], id="filled by use"),
     ],
 )
 def test_strategies_that_undo_each_other_are_found(documents: list[str]) -> None:
@@ -93,6 +96,7 @@ def test_strategies_that_undo_each_other_are_found(documents: list[str]) -> None
             id="other pods",
         ),
         pytest.param([profile(OWN_PACKING.replace("SHARE", "5"), SPREADS)], id="filled below the threshold"),
+        pytest.param([profile(OWN_BY_USE.replace("SHARE", "5"), BY_USE)], id="filled below it by use"),
     ],
 )
 def test_strategies_that_cannot_are_not(documents: list[str]) -> None:

@@ -113,6 +113,7 @@ def test_everything_that_is_declared_can_be_described() -> None:
         ("CPUSuppress.taget", "CPUSuppress.target"),
         ("Overcomit", "Overcommit"),
         ("startWith", "startsWith"),
+        ("Overcommit.cpu", "Overcommit/batch.cpu"),
     ],
 )
 def test_what_was_meant_is_named(name: str, meant: str, policies: RuleGraph) -> None:
