@@ -75,12 +75,15 @@ class Cluster:
         found: list[str] = []
 
         def look() -> bool:
-            found.extend(address for address, tasks in client.processing().items() if tasks)
+            # A worker may have work before the client has heard of it.
+            workers = client.scheduler_info(n_workers=-1)["workers"]
+            busy = (address for address, tasks in client.processing().items() if tasks)
+            found.extend(str(workers[address]["name"]) for address in busy if address in workers)
             return bool(found)
 
         try:
             until(look, "a worker is at work")
-            return str(client.scheduler_info(n_workers=-1)["workers"][found[0]]["name"])
+            return found[0]
         finally:
             client.close(timeout=5)
 

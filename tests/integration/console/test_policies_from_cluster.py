@@ -53,13 +53,13 @@ def test_the_policies_of_the_cluster_are_followed_and_compared_with(
         await opened(page, address, "playground")
         await page.until(f"{source}?.includes('15%')")
         await page.until(
-            "document.querySelector('.check-state').textContent.startsWith('Compiles: the same')"
+            "document.querySelector('.check-state')?.textContent?.startsWith('Compiles: the same')"
         )
         change(server, {"growth": {"step": "25%"}})
-        await page.until(f"{source}.includes('25%')")
-        await page.until("document.getElementById('notice').textContent.includes('policies have changed')")
+        await page.until(f"{source}?.includes('25%')")
+        await page.until("document.getElementById('notice')?.textContent?.includes('policies have changed')")
         await page.until(
-            "document.querySelector('.check-state').textContent.startsWith('Compiles: the same')"
+            "document.querySelector('.check-state')?.textContent?.startsWith('Compiles: the same')"
         )
 
         # What somebody has written stays, and is compared with what is live now.
@@ -71,7 +71,7 @@ def test_the_policies_of_the_cluster_are_followed_and_compared_with(
         await page.chord("End")
         await page.type("# mine\n")
         change(server, {"growth": {"step": "35%"}})
-        await page.until("document.querySelector('.tried').innerText.includes('35%')")
+        await page.until("document.querySelector('.tried')?.innerText?.includes('35%')")
         assert await page.ask("document.querySelectorAll('.tried .differs').length") == 1
         assert "# mine" in await page.ask(source)
         assert await axe(page) == []
@@ -82,7 +82,7 @@ def test_the_policies_of_the_cluster_are_followed_and_compared_with(
         await page.press("5")
         digest = await page.until("document.querySelector('.card .small')?.textContent")
         change(server, {"target": {"cel": "node.nothing"}})
-        await page.until("document.getElementById('notice').textContent.includes('do not compile')")
+        await page.until("document.getElementById('notice')?.textContent?.includes('do not compile')")
         said = await page.ask("document.getElementById('notice').textContent")
         assert "node.nothing" in said or "`nothing`" in said
         assert "those before it answer" in said
