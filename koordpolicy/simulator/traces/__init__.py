@@ -63,7 +63,7 @@ def read_workload(nodes: Path, pods: Path) -> Workload:
 def _reader(file: Path) -> Reader:
     reader = READERS.get(file.suffix.lower())
     if reader is None and not file.exists():
-        raise WorkloadError(f"{file}: there is no such file")
+        raise WorkloadError(f"{file}: No such file or directory")
     if reader is None:
         raise WorkloadError(f"{file}: unknown format; files end with {', '.join(READERS)}")
     return gpu_serving if reader is openb and _of_serving(file) else reader

@@ -99,8 +99,11 @@ def test_a_broken_csv_is_told_by_file_and_line(tmp_path: Path, nodes: str, pods:
 def test_a_missing_file_and_an_unknown_format(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match="No such file"):
         read_workload(tmp_path / "none.csv", tmp_path / "none.csv")
+    with pytest.raises(WorkloadError, match="No such file"):
+        read_workload(tmp_path / "none", tmp_path / "none")
+    (tmp_path / "nodes.xml").write_text("<nodes/>", encoding="utf-8")
     with pytest.raises(WorkloadError, match="unknown format"):
-        read_workload(tmp_path / "nodes.xml", tmp_path / "pods.xml")
+        read_workload(tmp_path / "nodes.xml", tmp_path / "nodes.xml")
 
 
 NODE = {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "pods": "10"}}}
