@@ -7,7 +7,13 @@ from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.meaning.constants import values_of
 from koordpolicy.graph.meaning.occasions import parameters_of_none, without_occasion
-from koordpolicy.graph.meaning.strategies import PAIRS, Strategy, may_deviate, shares_of
+from koordpolicy.graph.meaning.strategies import (
+    PAIRS,
+    DeschedulingStrategy,
+    may_deviate,
+    shares_of,
+    strategy_in,
+)
 from koordpolicy.graph.meaning.undoing import CAPACITY, against_each_other, against_scheduler
 from koordpolicy.graph.notation import show
 from koordpolicy.graph.rules import DecisionKey, Rule
@@ -62,7 +68,7 @@ def descheduling(state: State) -> None:
     for unit in state.units:
         if isinstance(unit.spec, DeschedulingSpec):
             units.setdefault(unit.target, []).append(unit)
-    every: list[Strategy] = []
+    every: list[DeschedulingStrategy] = []
     for target, own in units.items():
         if not any(unit.layer_name == state.own.name for unit in own):
             continue
@@ -81,18 +87,17 @@ def descheduling(state: State) -> None:
     against_each_other(state, active)
 
 
-def _strategies(state: State, target: str, units: Sequence[Unit]) -> Iterator[Strategy]:
+def _strategies(state: State, target: str, units: Sequence[Unit]) -> Iterator[DeschedulingStrategy]:
     names = dict.fromkeys(
         one.name for unit in units if isinstance(unit.spec, DeschedulingSpec) for one in unit.spec.strategies
     )
     rules: dict[str, list[Rule]] = {name: [] for name in names}
     for key, decision in state.decisions.items():
-        if key.target == target and key.field.startswith("strategies["):
-            name = key.field.removeprefix("strategies[").partition("]")[0]
-            if name in rules:
-                rules[name] += [rule for rule in decision.rules if rule.layer == state.own.name]
+        name = strategy_in(key.field) if key.target == target else None
+        if name in rules:
+            rules[name] += [rule for rule in decision.rules if rule.layer == state.own.name]
     for name, own in rules.items():
-        yield Strategy(state, target, name, sorted(own, key=lambda rule: rule.span))
+        yield DeschedulingStrategy(state, target, name, sorted(own, key=lambda rule: rule.span))
 
 
 def _states(state: State, target: str) -> None:
@@ -113,7 +118,7 @@ def _states(state: State, target: str) -> None:
                 )
 
 
-def _without_effect(strategy: Strategy) -> None:
+def _without_effect(strategy: DeschedulingStrategy) -> None:
     """A load that no plugin looks at, or fields of a strategy that is off."""
     state, first = strategy.state, strategy.own[0]
     if strategy.decision("plugin") is None:
@@ -136,7 +141,7 @@ def _without_effect(strategy: Strategy) -> None:
         )
 
 
-def _thresholds(strategy: Strategy) -> None:
+def _thresholds(strategy: DeschedulingStrategy) -> None:
     """Names of resources, and which of two thresholds is the higher one."""
     state = strategy.state
     for low_field, high_field in PAIRS:
@@ -181,7 +186,7 @@ _Side: TypeAlias = tuple[str, tuple[Rule, Mapping[str, float]] | None]
 """One of two thresholds: its field, and the shares that are said of it with who says them."""
 
 
-def _one_sided(strategy: Strategy, low: _Side, high: _Side) -> None:
+def _one_sided(strategy: DeschedulingStrategy, low: _Side, high: _Side) -> None:
     """KP407 where a resource has a low threshold alone, KP419 where it has a high one alone: see `ThresholdShares.filled`."""
     if strategy.holds("enabled", default=True) is False:
         return

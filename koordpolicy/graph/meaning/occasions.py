@@ -6,7 +6,7 @@ from typing import Final
 from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.graph.decide import parameter_key
 from koordpolicy.graph.meaning.constants import constants_of, reached_constants
-from koordpolicy.graph.meaning.strategies import PAIRS, Strategy
+from koordpolicy.graph.meaning.strategies import PAIRS, DeschedulingStrategy, strategy_in
 from koordpolicy.graph.rules import Rule
 from koordpolicy.graph.state import State
 from koordpolicy.language.cel import ir
@@ -17,7 +17,7 @@ _ASKED: Final = ("candidates", "release")
 """What has to be true of a pod, and of its node, for it to go."""
 
 
-def without_occasion(strategy: Strategy) -> None:
+def without_occasion(strategy: DeschedulingStrategy) -> None:
     """KP418 for a strategy that is on and has no thresholds, may move no pod, or whose conditions are never true."""
     if not strategy.enabled or strategy.state.found.has_errors:
         return
@@ -36,7 +36,7 @@ def without_occasion(strategy: Strategy) -> None:
     )
 
 
-def parameters_of_none(state: State, target: str, strategies: Sequence[Strategy]) -> None:
+def parameters_of_none(state: State, target: str, strategies: Sequence[DeschedulingStrategy]) -> None:
     """KP418 for parameters that the bundle sets and that only strategies read which are off."""
     own = [(key, one) for key, one in state.decisions.items() if key.target == target]
     by_name = {strategy.name: strategy for strategy in strategies}
@@ -46,7 +46,7 @@ def parameters_of_none(state: State, target: str, strategies: Sequence[Strategy]
         if not said or name == key.field:
             continue
         readers = {
-            one.field.partition("[")[2].partition("]")[0] if one.field.startswith("strategies[") else ""
+            strategy_in(one.field) or ""
             for one, other in own
             if any(name in rule.parameters for rule in other.rules)
         }
@@ -69,7 +69,7 @@ def parameters_of_none(state: State, target: str, strategies: Sequence[Strategy]
 _Found = tuple[str, tuple[Note, ...], str]
 
 
-def _why(strategy: Strategy) -> _Found | None:
+def _why(strategy: DeschedulingStrategy) -> _Found | None:
     """Why it never moves a pod, with what to do about it; None where it may."""
     if strategy.decision("candidates") is None:
         return (
@@ -111,7 +111,7 @@ def _why(strategy: Strategy) -> _Found | None:
     return None
 
 
-def _says_some(strategy: Strategy, field: str) -> bool:
+def _says_some(strategy: DeschedulingStrategy, field: str) -> bool:
     """Whether thresholds are said; so, too, where that depends on the node."""
     decision = strategy.decision(field)
     if decision is None:
@@ -120,7 +120,7 @@ def _says_some(strategy: Strategy, field: str) -> bool:
     return len(said) < len(decision.rules) or any(shares != {} for _, shares in said)
 
 
-def _unset(strategy: Strategy, rules: Sequence[Rule]) -> dict[str, str]:
+def _unset(strategy: DeschedulingStrategy, rules: Sequence[Rule]) -> dict[str, str]:
     """The parameters that rules refer to and that are empty or 0, with an example of what to say of each."""
     decisions = strategy.state.decisions
     found = {}

@@ -14,9 +14,11 @@ from koordpolicy.language.cel import ir
 PAIRS: Final = (("low", "high"), ("prodLow", "prodHigh"))
 """Fields of `load` that belong together."""
 
+_FIELD: Final = "strategies["
+
 
 @dataclass(frozen=True, slots=True)
-class Strategy:
+class DeschedulingStrategy:
     """One strategy of a profile. `own` are its rules that the bundle itself says, in the order of the text."""
 
     state: State
@@ -74,13 +76,20 @@ class Strategy:
         return self.holds("enabled", default=True) and not (found and found[0][1] is False)
 
 
-def shares_of(strategy: Strategy, field: str) -> tuple[Rule, Mapping[str, float]] | None:
+def strategy_in(field: str) -> str | None:
+    """The name of the strategy that a decision's field belongs to."""
+    if not field.startswith(_FIELD):
+        return None
+    return field.removeprefix(_FIELD).partition("]")[0]
+
+
+def shares_of(strategy: DeschedulingStrategy, field: str) -> tuple[Rule, Mapping[str, float]] | None:
     """The shares by resource, in percent, that a field says whatever the node, with the rule; None where that depends."""
     said = strategy.said(field)
     return (said[0], said[1]) if said is not None and isinstance(said[1], Mapping) else None
 
 
-def may_deviate(strategy: Strategy) -> bool:
+def may_deviate(strategy: DeschedulingStrategy) -> bool:
     """Whether thresholds of a strategy may be distances from a mean."""
     return strategy.holds("load.deviation", default=False)
 

@@ -6,7 +6,13 @@ from typing import Final
 
 from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.graph.meaning.constants import reached_constants
-from koordpolicy.graph.meaning.strategies import PAIRS, Strategy, are_apart, may_deviate, shares_of
+from koordpolicy.graph.meaning.strategies import (
+    PAIRS,
+    DeschedulingStrategy,
+    are_apart,
+    may_deviate,
+    shares_of,
+)
 from koordpolicy.graph.notation import show
 from koordpolicy.graph.rules import Rule
 from koordpolicy.graph.state import State
@@ -25,7 +31,7 @@ _NONE: Final = 0.0
 _FULL: Final = 100.0
 
 
-def against_scheduler(strategy: Strategy) -> None:
+def against_scheduler(strategy: DeschedulingStrategy) -> None:
     """KP417 where a scheduler fills nodes further than the strategy leaves them."""
     state = strategy.state
     if strategy.decision("plugin") is None or may_deviate(strategy) or not _by_usage(strategy):
@@ -46,13 +52,16 @@ def against_scheduler(strategy: Strategy) -> None:
             _compare(strategy, high, filled, limits)
 
 
-def _by_usage(strategy: Strategy) -> bool:
+def _by_usage(strategy: DeschedulingStrategy) -> bool:
     measure = strategy.said("load.measure")
     return strategy.decision("load.measure") is None or (measure is not None and measure[1] == "Usage")
 
 
 def _compare(
-    strategy: Strategy, high: tuple[Rule, Mapping[str, float]], filled: Rule, limits: Mapping[str, float]
+    strategy: DeschedulingStrategy,
+    high: tuple[Rule, Mapping[str, float]],
+    filled: Rule,
+    limits: Mapping[str, float],
 ) -> None:
     state, [rule, shares] = strategy.state, high
     for name in sorted(shares):
@@ -91,7 +100,7 @@ def _compare(
         return
 
 
-def _asks_scheduler(strategy: Strategy) -> bool:
+def _asks_scheduler(strategy: DeschedulingStrategy) -> bool:
     """Whether no pod goes by a strategy unless the scheduler says that it ends better."""
     if strategy.always("relocating.better", default=True):
         return True
@@ -106,7 +115,7 @@ def _asks_scheduler(strategy: Strategy) -> bool:
     return are_apart(strategy.state, [candidates, ir.Call(BOOL, "!_(bool)", (better,))])
 
 
-def against_each_other(state: State, active: Sequence[Strategy]) -> None:
+def against_each_other(state: State, active: Sequence[DeschedulingStrategy]) -> None:
     """KP417 where one strategy empties nodes that are nearly empty into those that another one empties, for they are full."""
     spreads = [one for one in active if one.decision("plugin") is not None and _gives_away(one)]
     if not spreads or state.found.has_errors:
@@ -139,12 +148,12 @@ def against_each_other(state: State, active: Sequence[Strategy]) -> None:
             )
 
 
-def _name(strategy: Strategy, other: Strategy) -> str:
+def _name(strategy: DeschedulingStrategy, other: DeschedulingStrategy) -> str:
     """A strategy's name, with its profile's where that of another is not the same."""
     return strategy.name if strategy.target == other.target else f"{strategy.target}.{strategy.name}"
 
 
-def _are_held_apart(packing: Strategy, spreading: Strategy) -> bool:
+def _are_held_apart(packing: DeschedulingStrategy, spreading: DeschedulingStrategy) -> bool:
     """Whether they have nodes or pods of their own."""
     state, mine = packing.state, [packing, spreading]
     if are_apart(state, [test for one in mine for test in one.seen]):
@@ -154,12 +163,12 @@ def _are_held_apart(packing: Strategy, spreading: Strategy) -> bool:
     return of_pods_alone and are_apart(state, pods)
 
 
-def _gives_away(strategy: Strategy) -> bool:
+def _gives_away(strategy: DeschedulingStrategy) -> bool:
     """Whether some node can be above its thresholds."""
     return _least_high(strategy) < 1.0
 
 
-def _least_high(strategy: Strategy) -> float:
+def _least_high(strategy: DeschedulingStrategy) -> float:
     """The least share of some resource above which a node gives pods away, 1 where none does; 0 where that depends."""
     least = 1.0
     for low_field, high_field in PAIRS:
@@ -187,7 +196,7 @@ class _Packing:
     takes: tuple[Sequence[str], RowProgram] | None
 
     @classmethod
-    def of(cls, strategy: Strategy) -> "_Packing | None":
+    def of(cls, strategy: DeschedulingStrategy) -> "_Packing | None":
         """None where its `release` does not ask how much of a node is taken."""
         release, value = strategy.decision("release"), strategy.value("release")
         if release is None or value is None:
