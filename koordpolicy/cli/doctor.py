@@ -16,6 +16,7 @@ from koordpolicy.cli.doctoring.permissions import permissions
 from koordpolicy.cli.doctoring.processes import processes
 from koordpolicy.cli.doctoring.support_bundle import support_files, write_archive
 from koordpolicy.cli.doctoring.webhooks import webhooks
+from koordpolicy.cli.doctoring.yarn import yarn
 from koordpolicy.cli.patience import patiently
 from koordpolicy.cli.statuses.reading import StatusReading
 from koordpolicy.cli.statuses.text import status_data
@@ -35,6 +36,7 @@ _PARTS: Final[Sequence[tuple[str, Part]]] = (
     ("permissions", permissions),
     ("webhooks", webhooks),
     ("Koordinator", koordinator),
+    ("YARN", yarn),
 )
 _COLUMN: Final = 10
 

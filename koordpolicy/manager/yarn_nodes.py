@@ -34,9 +34,10 @@ from koordpolicy.yarn.resource_manager import (
 LOG: Final = logging.getLogger(__name__)
 
 _FAILED: Final = "YARNNotUpdated"
-_AWAY: Final = "YARNUnreachable"
-_BACK: Final = "YARNReachable"
+AWAY: Final = "YARNUnreachable"
+BACK: Final = "YARNReachable"
 """Reasons of Events."""
+_GAUGES: Final = ("koordpolicy_yarn_reachable", "koordpolicy_yarn_nodes", "koordpolicy_yarn_resources")
 _AT_ONCE: Final = 20
 """Nodes that are looked at before others get their turn."""
 
@@ -59,16 +60,26 @@ class YARNSharing:
         self.controller = YARNNodes(component.live.graph_for, now_ns, monotonic)
         self._failures: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
-        self._problem = ""
+        self._problem: str | None = None
+        """Why the ResourceManager cannot be asked: empty where it can, None while that is not known."""
         self._shared = 0
 
     def status(self) -> dict[str, Any]:
         """What `/statusz` shows."""
-        return {"yarn": {"nodes": self._shared, "problem": self._problem}}
+        return {"yarn": {"nodes": self._shared, "problem": self._problem or ""}}
 
     async def lead(self) -> None:
         """Keep what YARN is offered as policies want it, until cancelled."""
         self.controller.begin()
+        try:
+            await self._keep_sharing()
+        finally:
+            # Whoever leads next tells from now on.
+            self._shared, self._problem = 0, None
+            for name in _GAUGES:
+                self._component.process.metrics.clear(name)
+
+    async def _keep_sharing(self) -> None:
         away = 0
         async with connect_resource_manager(self._access, self._heard) as manager:
             while True:
@@ -207,14 +218,16 @@ class YARNSharing:
         self._component.process.metrics.set("koordpolicy_yarn_reachable", 0)
         if not self._problem:
             LOG.warning("YARN's ResourceManager cannot be asked: %s", problem)
-            self._lease_event(_AWAY, problem, warning=True)
+        # As often as it is so: API servers forget an Event that nobody repeats.
+        self._lease_event(AWAY, problem, warning=True)
         self._problem = problem
 
     def _is_back(self) -> None:
         self._component.process.metrics.set("koordpolicy_yarn_reachable", 1)
-        if self._problem:
-            LOG.info("YARN's ResourceManager answers again")
-            self._lease_event(_BACK, "the ResourceManager answers again", warning=False)
+        if self._problem != "":
+            # Also where another manager, which led before, may have told that it does not.
+            LOG.info("YARN's ResourceManager answers")
+            self._lease_event(BACK, "the ResourceManager answers", warning=False)
         self._problem = ""
 
     def _lease_event(self, reason: str, text: str, *, warning: bool) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.model.protocol import THIRD_PARTY_ALLOCATIONS
 from tests.integration.runtime.managers import PATIENCE
 from tests.integration.webhooks.site import WebhookSite, make_webhook_site
 from tests.parts.apiserver import ApiServer
@@ -212,6 +213,41 @@ def test_a_koordinator_beside_us(running: WebhookSite) -> None:
         assert ("warning" in {outcome for outcome, _ in found}) and "koord-manager" in found[0][1]
     finally:
         running.access.request("DELETE", "/apis/apps/v1/namespaces/default/deployments/koord-manager")
+
+
+def test_a_yarn_beside_us(running: WebhookSite) -> None:
+    def deployed(name: str, *args: str, **labels: str) -> dict[str, Any]:
+        template = {
+            "metadata": {"labels": {"a": name}},
+            "spec": {"containers": [{"name": "m", "image": "i", "args": list(args)}]},
+        }
+        spec = {"selector": {"matchLabels": {"a": name}}, "template": template}
+        return {"metadata": {"name": name, "labels": labels}, "spec": spec}
+
+    access, path = running.access, "/apis/apps/v1/namespaces/default/deployments"
+    labels = {"app.kubernetes.io/part-of": "koordpolicy", "app.kubernetes.io/component": "manager"}
+    assert [outcome for outcome, _ in diagnosed(running)["YARN"]] == ["absent"]
+    given = {"kubernetes.io/batch-cpu": "1500"}
+    allocations = [{"name": "hadoop-yarn", "priority": "koord-batch", "resources": given}]
+    keeps = {THIRD_PARTY_ALLOCATIONS: json.dumps({"allocations": allocations})}
+    node = {"metadata": {"name": "kept", "annotations": keeps}}
+    unreadable = {"metadata": {"name": "odd", "annotations": {THIRD_PARTY_ALLOCATIONS: "{"}}}
+    try:
+        for one in (node, unreadable):
+            assert access.request("POST", NODE, one)[0] == 201
+        assert access.request("POST", path, deployed("ours", **labels))[0] == 201
+        odd, kept, nobody = sorted(diagnosed(running)["YARN"], key=lambda one: one[1], reverse=True)
+        assert (odd[0], odd[1].startswith("node odd: ")) == ("warning", True)
+        assert nobody == ("ok", "1.5 cores and 0.0 GiB are kept for it on 1 node")
+        assert (kept[0], "given back by nobody" in kept[1]) == ("warning", True)
+        assert access.request("DELETE", f"{path}/ours")[0] == 200
+        for one in (deployed("ours", "--yarn-url=http://rm:8088", **labels), deployed("koord-yarn-operator")):
+            assert access.request("POST", path, one)[0] == 201
+        found = diagnosed(running)["YARN"]
+        assert [text for outcome, text in found if outcome == "warning" and "koord-yarn-operator" in text]
+    finally:
+        for made in (f"{path}/ours", f"{path}/koord-yarn-operator", f"{NODE}/kept", f"{NODE}/odd"):
+            access.request("DELETE", made)
 
 
 def test_it_reads_well_at_80_columns(running: WebhookSite, tmp_path: Path) -> None:

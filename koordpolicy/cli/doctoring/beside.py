@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from koordpolicy.cli.doctoring.check import CheckOutcome, ClusterCheck, Examination, name_of
+from koordpolicy.cli.doctoring.check import CheckOutcome, ClusterCheck, Examination, name_of, runs
 from koordpolicy.kube import resources
 from koordpolicy.runtime.reports.presence import COMPONENT, LABEL
 
@@ -70,7 +70,7 @@ async def koordinator(examination: Examination) -> Iterable[ClusterCheck]:
         running = [
             one
             for one in (daemons if rival.daemon else deployments)
-            if name_of(one) == rival.name and _runs(one)
+            if name_of(one) == rival.name and runs(one)
         ]
         for one in running:
             place = f"{rival.name} in `{one['metadata'].get('namespace')}`"
@@ -103,10 +103,5 @@ async def koordinator(examination: Examination) -> Iterable[ClusterCheck]:
 
 def _labelled(found: Iterable[Mapping[str, Any]]) -> set[str]:
     """Components of ours that are installed."""
-    labels = [one["metadata"].get("labels") or {} for one in found if _runs(one)]
+    labels = [one["metadata"].get("labels") or {} for one in found if runs(one)]
     return {str(one.get(_COMPONENT)) for one in labels if one.get(_PART) == "koordpolicy"}
-
-
-def _runs(workload: Mapping[str, Any]) -> bool:
-    """Whether anything of it is wanted: a Deployment of 0 replicas is out of the way."""
-    return (workload.get("spec") or {}).get("replicas") != 0

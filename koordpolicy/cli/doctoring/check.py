@@ -84,3 +84,8 @@ async def served(examination: Examination, resource: Resource) -> bool:
 def name_of(obj: Any) -> str:
     """Of any object, however it looks."""
     return str((obj.get("metadata") or {}).get("name") or "")
+
+
+def runs(workload: Any) -> bool:
+    """Whether anything of it is wanted: a Deployment of 0 replicas is out of the way."""
+    return (workload.get("spec") or {}).get("replicas") != 0

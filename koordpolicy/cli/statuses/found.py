@@ -18,6 +18,7 @@ from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.policy_revision import InstanceState, PolicyRevision, StatusCondition, from_json
 from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY, CPU, MEMORY, MID_CPU, MID_MEMORY
 from koordpolicy.model.reading import Amounts, Json, mapping, text, texts
+from koordpolicy.model.third_party import third_party_allocations
 from koordpolicy.model.time import parse_time
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.policies.revisions import Reason
@@ -99,6 +100,16 @@ class Lent:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptOutside:
+    """What nodes keep from pods for a scheduler outside Kubernetes, such as `hadoop-yarn`: CPU in millicores, memory in bytes."""
+
+    scheduler: str
+    cpu: int
+    memory: int
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Suppressed:
     """Nodes on which best-effort work may use less CPU than is offered there, in millicores summed over these nodes."""
 
@@ -140,6 +151,8 @@ class ClusterStatus:
     """How many agents decide by which revision; "" for none."""
     dry_runs: Mapping[str, int] = field(default_factory=dict)
     """How many agents only tell what they would do by which revision; "" for none."""
+    kept_outside: tuple[KeptOutside, ...] = ()
+    """By name of the scheduler."""
     absent: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
@@ -213,6 +226,7 @@ def cluster_status(
         waiting_pods(pods, now),
         agents,
         dry_runs,
+        tuple(_kept_outside(nodes.values(), reader)),
         tuple(absent),
         tuple(forbidden),
         tuple(reader.unreadable),
@@ -380,3 +394,20 @@ def _lent(nodes: Iterable[Node], pods: Iterable[Pod]) -> Iterator[Lent]:
     for resource in LENT:
         if count[resource]:
             yield Lent(resource, capacity[resource], offered[resource], requested[resource], count[resource])
+
+
+def _kept_outside(nodes: Iterable[Node], reader: _Reader) -> Iterator[KeptOutside]:
+    cpu: dict[str, int] = defaultdict(int)
+    memory: dict[str, int] = defaultdict(int)
+    count: dict[str, set[str]] = defaultdict(set)
+    for node in nodes:
+        found = readable(third_party_allocations, node.annotations)
+        if isinstance(found, Unreadable):
+            reader.unreadable.append(f"Node `{node.name}`: {found.reason}")
+            continue
+        for one in found:
+            cpu[one.name] += one.resources.get(BATCH_CPU, 0)
+            memory[one.name] += one.resources.get(BATCH_MEMORY, 0)
+            count[one.name].add(node.name)
+    for name in sorted(count):
+        yield KeptOutside(name, cpu[name], memory[name], len(count[name]))

@@ -165,6 +165,12 @@ def _nodes(status: ClusterStatus, width: int) -> Iterator[str]:
         front = ""
     if not status.lent:
         yield from labelled("lent", "nothing: no node offers batch or mid resources", width, indent=0)
+    for outside in status.kept_outside:
+        said = (
+            f"{_amount(CPU, outside.cpu)} and {_amount(MEMORY, outside.memory)} on {counted(outside.nodes, 'node')} "
+            f"for {outside.scheduler}, outside Kubernetes"
+        )
+        yield from labelled("kept", said, width, indent=0)
     held = status.suppressed
     if not held.told:
         said = "no agent says what it leaves to best-effort work"
@@ -262,6 +268,15 @@ def status_data(status: ClusterStatus) -> Mapping[str, Any]:
                 "requested": one.requested,
             }
             for one in status.lent
+        ],
+        "keptOutside": [
+            {
+                "scheduler": one.scheduler,
+                "cpu": one.cpu,
+                "memory": one.memory,
+                "nodes": one.nodes,
+            }
+            for one in status.kept_outside
         ],
         "suppressed": {
             "told": held.told,

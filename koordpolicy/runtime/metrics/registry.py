@@ -78,9 +78,13 @@ class Metrics:
         self.set(name, value, **labels)
 
     def clear(self, name: str) -> None:
-        """Forget a gauge for all labels."""
-        gauge = self._metric(name, MetricKind.GAUGE)
-        gauge.clear()
+        """Forget a gauge for all labels; one without labels is not shown until it is set again."""
+        if self._row(name, MetricKind.GAUGE).labels:
+            self._metric(name, MetricKind.GAUGE).clear()
+            return
+        made = self._made.pop(name, None)
+        if made is not None:
+            self.registry.unregister(made)
 
     def observe(self, name: str, value: float, /, **labels: str) -> None:
         """Count by size, in the unit of the name."""

@@ -11,7 +11,7 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from tests.parts.apiserver import Access, ApiServer
 from tests.parts.deployed import apply, manifests
 from tests.parts.fixtures import need
 from tests.parts.processes import Running, free_port
+from tests.parts.yarn import Yarn
 
 FOLDER = REPOSITORY / "deploy" / "monitoring"
 RULES = msgspec.yaml.decode((FOLDER / "rules.yaml").read_bytes())["spec"]
@@ -41,7 +42,7 @@ OF_PROCESSES = {"process_cpu_seconds_total", "process_resident_memory_bytes"}
 PICTURES = REPOSITORY / "build" / "monitoring"
 LIVE = pytest.mark.skipif(
     os.environ.get("KOORDPOLICY_MONITORING") != "full",
-    reason="two minutes of an API server, three processes and Prometheus: KOORDPOLICY_MONITORING=full",
+    reason="two minutes of an API server, three processes, YARN and Prometheus: KOORDPOLICY_MONITORING=full",
 )
 PATIENCE = 120.0
 
@@ -239,7 +240,7 @@ def node(own_apiserver: Callable[..., ApiServer], tmp_path: Path) -> Iterator[No
 def test_prometheus_scrapes_real_processes_every_panel_has_data_and_alerts_fire(
     node: Node, pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:
-    (program,) = need(pytestconfig, "prometheus")
+    program, hadoop = need(pytestconfig, "prometheus", "hadoop-yarn")
     access = node.access
     apply(access, manifests(REPOSITORY / "deploy" / "manager"))
     node.post("/api/v1/namespaces", {"metadata": {"name": "koordinator-system"}})
@@ -253,7 +254,7 @@ def test_prometheus_scrapes_real_processes_every_panel_has_data_and_alerts_fire(
     place = tmp_path / "front" / "webhook.sock"
     place.parent.mkdir()
     flags = {
-        "manager": [f"--webhook=unix:{place}", f"--webhook-url=https://localhost:{ports['webhook']}"],
+        "manager": [f"--webhook=unix:{place}", f"--webhook-url=https://localhost:{ports['webhook']}", "--yarn-user=root"],
         "scheduler": [],
         "agent": [f"--node={NODE}", f"--kubelet-cgroup-root={node.parent}", "--pods-from=apiserver", f"--state-dir={tmp_path / 'state'}"],
     }  # fmt: skip
@@ -272,6 +273,8 @@ def test_prometheus_scrapes_real_processes_every_panel_has_data_and_alerts_fire(
     (tmp_path / "prometheus.yaml").write_bytes(msgspec.yaml.encode(settings))
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     with ExitStack() as running:
+        yarn = running.enter_context(_shared_yarn(access, hadoop, tmp_path))
+        flags["manager"].append(f"--yarn-url={yarn.url}")
         for name, words in flags.items():
             command = [
                 sys.executable, "-m", "koordpolicy.cli", name, f"--http=127.0.0.1:{ports[name]}", f"--policies={policies}",
@@ -332,6 +335,7 @@ def test_prometheus_scrapes_real_processes_every_panel_has_data_and_alerts_fire(
         until(
             lambda: "KoordpolicyRevisionRejected" not in prometheus.firing(), lambda: str(prometheus.firing())
         )
+        _fires_once_it_is_away(yarn, prometheus)
         shutil.rmtree(policies)
         until(
             lambda: without_data() == {} and "policies: Trouble with the source" in found,
@@ -339,6 +343,21 @@ def test_prometheus_scrapes_real_processes_every_panel_has_data_and_alerts_fire(
         )
         for name, board in DASHBOARDS.items():
             assert draw(board, prometheus.range, PICTURES / f"{name}.png") == [], name
+
+
+@contextmanager
+def _shared_yarn(access: Access, hadoop: Path, folder: Path) -> Iterator[Yarn]:
+    """A YARN whose NodeManager is that of the node."""
+    with Yarn(hadoop, folder / "yarn") as yarn:
+        annotations = {"node.yarn.koordinator.sh": yarn.node()["id"]}
+        access.request("PATCH", f"/api/v1/nodes/{NODE}", {"metadata": {"annotations": annotations}})
+        yield yarn
+
+
+def _fires_once_it_is_away(yarn: Yarn, prometheus: Prometheus) -> None:
+    assert "KoordpolicyYARNUnreachable" not in prometheus.firing()
+    yarn.kill("resourcemanager")
+    until(lambda: "KoordpolicyYARNUnreachable" in prometheus.firing(), lambda: str(prometheus.firing()))
 
 
 def _waiting(access: Access) -> list[tuple[str, Any]]:

@@ -1,12 +1,15 @@
 """Batch resources of a node shared with a real YARN: a manager with its shipped role, on a real API server."""
 
+import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from koordpolicy.cli.main import main
+from koordpolicy.cli.terminal import Terminal
 from tests.integration.runtime.managers import NODE, Site, make_site
 from tests.parts.apiserver import ApiServer
 from tests.parts.deployed import install
@@ -65,6 +68,15 @@ def _events(site: Site) -> set[str]:
     return {one["reason"] for one in _ask(site, "GET", "/api/v1/events")["items"]}
 
 
+def _diagnosed(site: Site) -> list[tuple[str, str]]:
+    """What `koordpolicy doctor` says of YARN: outcomes and messages."""
+    out = io.StringIO()
+    words = ["doctor", "-o", "json", "--kubeconfig", str(site.access.kubeconfig("admin"))]
+    main(words, Terminal(out, io.StringIO()))
+    found = json.loads(out.getvalue())
+    return [(one["outcome"], one["message"]) for one in found if one["subject"] == "YARN"]
+
+
 def _run_pod(site: Site, cpu: str) -> None:
     """A pod of batch work on the node, as a scheduler leaves it."""
     account = "/api/v1/namespaces/default/serviceaccounts"
@@ -82,6 +94,32 @@ def _nothing_is_given_twice(site: Site, yarn: Yarn) -> None:
     vcores, left = yarn.offered()[1], site.offered()
     assert left is not None
     assert vcores * 1000 + left <= ALL
+
+
+class Watching:
+    """Asks questions while it looks each time whether anything is given twice. `seen` counts the looks that tell."""
+
+    def __init__(self, site: Site, yarn: Yarn) -> None:
+        self._site, self._yarn = site, yarn
+        self.seen = 0
+        self.least_claimed = ALL
+
+    def until(self, question: Callable[[], object], what: str) -> None:
+        def asked() -> object:
+            self._look()
+            return question()
+
+        self._site.eventually(asked, what)
+
+    def _look(self) -> None:
+        """What YARN may use was taken from pods before; a look during which pods got more or less tells nothing."""
+        before = self._site.offered()
+        vcores = self._yarn.offered()[1]
+        if before is None or vcores < 0 or self._site.offered() != before:
+            return
+        assert vcores * 1000 + before <= ALL
+        self.least_claimed = min(self.least_claimed, _claimed(self._site))
+        self.seen += 1
 
 
 def test_yarn_gets_what_pods_do_not_request_and_gives_it_back(site: Site, yarn: Yarn) -> None:
@@ -113,7 +151,7 @@ def test_yarn_gets_what_pods_do_not_request_and_gives_it_back(site: Site, yarn: 
         assert manager.metric('koordpolicy_yarn_requests_total{request="update",result="200"}')
 
 
-def test_a_resource_manager_that_is_away_changes_nothing(
+def test_a_resource_manager_that_is_killed_changes_nothing_and_starts_anew_without_its_memory(
     site: Site, pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:
     with Yarn(need(pytestconfig, "hadoop-yarn")[0], tmp_path / "yarn") as yarn:
@@ -121,11 +159,29 @@ def test_a_resource_manager_that_is_away_changes_nothing(
         _ask(site, "PATCH", f"/api/v1/nodes/{NODE}", {"metadata": {"annotations": annotations}})
         with site.manager("m", "--yarn-url", yarn.url, "--yarn-user", "root") as manager:
             site.eventually(lambda: yarn.offered()[1] == 15, "an offer")
+            yarn.run("sleep 600", 8192, 8)
+            site.eventually(lambda: yarn.offered()[1] == 23, "a quarter more than is used")
             yarn.kill("resourcemanager")
             site.eventually(lambda: manager.metric("koordpolicy_yarn_reachable") == 0, "it is told")
-            assert (_claimed(site), site.offered()) == (15_000, 45_000)
+            assert (_claimed(site), site.offered()) == (23_000, 37_000)
             site.eventually(lambda: "YARNUnreachable" in _events(site), "an Event")
             assert manager.status["yarn"]["problem"]
+            kept, failed = _diagnosed(site)
+            assert kept == ("ok", "23.0 cores and 24.2 GiB are kept for it on 1 node")
+            assert failed[0] == "failed"
+            assert "does not answer" in failed[1]
+
+            yarn.start("resourcemanager")  # which knows nothing of the container, nor of what was offered
+            watching = Watching(site, yarn)
+            watching.until(lambda: manager.metric("koordpolicy_yarn_reachable") == 1, "it answers again")
+            watching.until(lambda: yarn.used() == (0, 0), "the container's application is forgotten")
+            watching.until(lambda: yarn.offered() == (16640, 15), "a quarter of what the node has, as before")
+            watching.until(lambda: (_claimed(site), site.offered()) == (15_000, 45_000), "pods get the rest")
+            assert watching.seen
+            assert watching.least_claimed >= 15_000
+            site.eventually(lambda: "YARNReachable" in _events(site), "an Event")
+            assert manager.status["yarn"] == {"nodes": 1, "problem": ""}
+            assert {outcome for outcome, _ in _diagnosed(site)} == {"ok"}
 
 
 def test_a_node_manager_that_nobody_knows_is_told(site: Site, yarn: Yarn) -> None:

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from koordpolicy.cli.statuses.found import ClusterStatus, cluster_status
+from koordpolicy.cli.statuses.found import ClusterStatus, KeptOutside, cluster_status
 from koordpolicy.cli.statuses.text import status_data, status_lines
 from koordpolicy.cli.statuses.waiting import GATED, UNSEEN
+from koordpolicy.model.protocol import THIRD_PARTY_ALLOCATIONS
 from koordpolicy.model.time import NANOSECONDS, parse_time, time_text
 
 NOW = parse_time("2026-01-01T12:00:00Z")
@@ -119,6 +120,24 @@ def test_processes_say_what_they_run_and_who_leads() -> None:
 def test_what_is_lent_counts_pods_on_nodes_that_are_not_over() -> None:
     [batch] = full().lent
     assert (batch.offered, batch.requested, batch.of, batch.nodes) == (12_000_000 // 1000, 1500, 30_000, 3)
+
+
+def test_what_is_kept_for_schedulers_outside_is_told() -> None:
+    given = {"kubernetes.io/batch-cpu": "1500", "kubernetes.io/batch-memory": "2Gi"}
+    allocations = [{"name": "hadoop-yarn", "priority": "koord-batch", "resources": given}]
+    nodes = [node("n1"), node("n2"), node("n3"), node("n4")]
+    for one in nodes[:2]:
+        one["metadata"]["annotations"] = {THIRD_PARTY_ALLOCATIONS: json.dumps({"allocations": allocations})}
+    nodes[2]["metadata"]["annotations"] = {THIRD_PARTY_ALLOCATIONS: "{"}
+    found = cluster_status({"nodes": nodes}, NOW)
+    assert found.kept_outside == (KeptOutside("hadoop-yarn", 3000, 4 << 30, 2),)
+    [told] = found.unreadable
+    assert told.startswith("Node `n3`: ")
+    text = "\n".join(status_lines(found, NOW, 100))
+    assert "3.0 cores and 4.0 GiB on 2 nodes for hadoop-yarn" in text
+    assert status_data(found)["keptOutside"] == [
+        {"scheduler": "hadoop-yarn", "cpu": 3000, "memory": 4 << 30, "nodes": 2}
+    ]
 
 
 def test_what_is_held_back_counts_nodes_that_allow_less_than_they_lend() -> None:

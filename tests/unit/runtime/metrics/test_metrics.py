@@ -30,6 +30,11 @@ def test_numbers_are_kept_by_labels() -> None:
     metrics.only("koordpolicy_source_trouble", 1, reason="B")
     assert metrics.value("koordpolicy_source_trouble", reason="A") is None
     assert metrics.value("koordpolicy_source_trouble", reason="B") == 1
+    for number in (1, 0):  # without labels likewise
+        metrics.set("koordpolicy_yarn_reachable", number)
+        assert metrics.value("koordpolicy_yarn_reachable") == number
+        metrics.clear("koordpolicy_yarn_reachable")
+        assert metrics.value("koordpolicy_yarn_reachable") is None
     metrics.observe("koordpolicy_reload_duration_seconds", 0.3)
     assert metrics.value("koordpolicy_reload_duration_seconds") == 1
 
