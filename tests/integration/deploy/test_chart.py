@@ -33,6 +33,10 @@ LIKE_FOLDERS = {
     "follow-slo-config": [
         "--set=manager.followSloConfig.enabled=true,scheduler.enabled=false,descheduler.enabled=false"
     ],
+    "beside-yarn": [
+        "--set=manager.yarn.urls={http://resourcemanager.yarn.svc:8088},manager.yarn.user=yarn",
+        "--set=scheduler.enabled=false,descheduler.enabled=false",
+    ],
 }
 SAME = [
     "--set=image.tag=latest,agent.enabled=false,crds.managed=false,serving.delegatedAuth=true",
@@ -57,7 +61,7 @@ def test_the_chart_and_the_folder_say_the_same(folder: str) -> None:
     ours = by_key(map(without_helms_labels, rendered(*SAME, *LIKE_FOLDERS[folder])))
     theirs = dict(by_key(kustomized(folder)))
     installed = {one["metadata"]["name"] for one in ours.values() if one["kind"] == "ServiceAccount"}
-    if folder == "follow-slo-config":
+    if folder in {"follow-slo-config", "beside-yarn"}:
         theirs = {key: one for key, one in theirs.items() if "scheduler" not in key[2]}
     theirs = {key: one for key, one in theirs.items() if key[2] != "koordpolicy-agent"}
     for one in theirs.values():
@@ -197,6 +201,12 @@ def test_values_reach_what_they_speak_of(sets: dict[str, list[Object]]) -> None:
     front = spec["initContainers"][0]
     assert "--peers=koordpolicy-manager-peers.colocation.svc:9443" in front["args"]
     assert "--peer-name=koordpolicy-manager-webhook.colocation.svc" in front["args"]
+    assert {
+        "--yarn-url=https://rm-0.yarn.svc:8090",
+        "--yarn-url=https://rm-1.yarn.svc:8090",
+        "--yarn-token-file=/etc/koordpolicy/yarn/token",
+        "--yarn-ca-file=/etc/koordpolicy/yarn/ca.crt",
+    } <= set(manager["args"])
     for one in sets["another-namespace"]:
         assert one["metadata"].get("namespace", "colocation") in {"colocation", "koord"}
         for subject in one.get("subjects", ()):
@@ -237,6 +247,10 @@ def test_shards_are_schedulers_of_their_own(sets: dict[str, list[Object]]) -> No
         ("serving.delegatedAuth=true", "tlsSecretName"),
         ("koordlet.enabled=false", "koordlet"),
         ("scheduler.shards=0", "shards"),
+        ("manager.yarn.urls={resourcemanager:8088}", "/manager/yarn/urls/0"),
+        ("manager.yarn.user=yarn", "/manager/yarn/user"),
+        ("manager.yarn.urls={http://rm:8088},manager.yarn.keys={token}", "/manager/yarn/urls/0"),
+        ("manager.yarn.urls={https://rm:8090},manager.yarn.keys={token}", "manager.yarn.secretName: which"),
     ],
 )
 def test_values_that_make_no_sense_are_refused(given: str, why: str) -> None:

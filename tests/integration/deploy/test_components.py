@@ -23,6 +23,7 @@ POLICIES = {
     "git-sync": ("policies", "/policies/current"),
     "policies-from-cluster": ("policies_from_cluster", True),
     "follow-slo-config": ("follow_slo_config", "koordinator-system"),
+    "beside-yarn": ("yarn_url", ["http://resourcemanager.yarn.svc:8088"]),
 }
 """The folders that are applied, with the flag by which each gives policies, or what lies above them."""
 
