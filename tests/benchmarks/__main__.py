@@ -37,6 +37,7 @@ from tests.benchmarks import (
     simulator,
     starting,
     webhook,
+    yarn,
 )
 from tests.benchmarks.colocation import sweep
 from tests.benchmarks.measure import Row, table
@@ -110,6 +111,12 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "manager",
         "5,000 nodes that report, on a real API server: CPU, memory, how soon nodes follow",
         manager.run,
+    ),
+    Benchmark(
+        "yarn",
+        "1,000 nodes shared with YARN, on a real API server: CPU, memory, requests to the ResourceManager",
+        yarn.run,
+        divisible=True,
     ),
     Benchmark(
         "colocation",

@@ -52,6 +52,14 @@ class MeasuredManager:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=30) as answer:
             return sum(float(number) for number in _WRITTEN.findall(answer.read()))
 
+    def answers(self) -> bool:
+        """Whether its metrics can be read."""
+        try:
+            self.writes()
+        except OSError:
+            return False
+        return True
+
     def row(self, what: str, began: tuple[float, float, float], **more: object) -> Row:
         """What it took since `begin`."""
         wall, cpu, writes = began
@@ -87,9 +95,9 @@ async def measured(server: ApiServer, folder: Path, count: int) -> list[Row]:
     """All rows about so many nodes, which are made on a server first."""
     rows: list[Row] = []
     async with reported_nodes(server.access, count) as nodes:
-        _tell(f"making {count:,} nodes with {PODS_A_NODE} pods each")
+        tell(f"making {count:,} nodes with {PODS_A_NODE} pods each")
         await nodes.make()
-        async with _manager(server, folder, nodes) as manager:
+        async with managed(server, folder, nodes) as manager:
             rows += [
                 await _first(manager, nodes),
                 await _idle(manager),
@@ -108,35 +116,40 @@ async def measured(server: ApiServer, folder: Path, count: int) -> list[Row]:
 
 
 @asynccontextmanager
-async def _manager(server: ApiServer, folder: Path, nodes: ReportedNodes) -> AsyncIterator[MeasuredManager]:
+async def managed(
+    server: ApiServer, folder: Path, nodes: ReportedNodes, *more: str
+) -> AsyncIterator[MeasuredManager]:
+    """A manager by the built-in pack, with these flags besides, from when a node offers something."""
     policies = folder / "policies"
     policies.mkdir(parents=True)
     (policies / "koordpolicy.yaml").write_text(BUNDLE, "utf-8")
     port = free_port()
     command = [
         sys.executable, "-m", "koordpolicy.cli", "manager", "--policies", str(policies), "--instance", "m",
-        "--kubeconfig", str(server.kubeconfig("koordpolicy-manager")), "--http", f"127.0.0.1:{port}",
+        "--kubeconfig", str(server.kubeconfig("koordpolicy-manager")), "--http", f"127.0.0.1:{port}", *more,
     ]  # fmt: skip
     environment = {**as_installed(), "PYTHONPATH": str(REPOSITORY)}
     running = Running(command, folder / "manager.log", environment=environment)
     try:
         await nodes.settled(lambda: len(nodes.offered) > 0, PATIENCE)
-        yield MeasuredManager(running, port, policies)
+        manager = MeasuredManager(running, port, policies)
+        await asyncio.to_thread(running.ready, manager.answers, PATIENCE)
+        yield manager
     finally:
         await asyncio.to_thread(running.stop)
 
 
 async def _first(manager: MeasuredManager, nodes: ReportedNodes) -> Row:
     """Until every node offers something, from the first that does; then what hangs on that has to come to rest."""
-    _tell("first writes")
+    tell("first writes")
     began = manager.begin()
     await nodes.settled(lambda: len(nodes.offered) == nodes.count, PATIENCE)
     row = manager.row(_ONCE[0], began)
-    await _rest(manager)
+    await rest(manager)
     return row
 
 
-async def _rest(manager: MeasuredManager) -> None:
+async def rest(manager: MeasuredManager) -> None:
     """Wait until nothing has been written for a while."""
     until = time.perf_counter() + PATIENCE
     before = -1.0
@@ -147,14 +160,14 @@ async def _rest(manager: MeasuredManager) -> None:
 
 
 async def _idle(manager: MeasuredManager) -> Row:
-    _tell(f"{IDLE:.0f} s in which nothing happens")
+    tell(f"{IDLE:.0f} s in which nothing happens")
     began = manager.begin()
     await asyncio.sleep(IDLE)
     return manager.row("nothing happens", began)
 
 
 async def _reported(manager: MeasuredManager, nodes: ReportedNodes) -> Row:
-    _tell(f"reports of all nodes every {PERIOD:.0f} s")
+    tell(f"reports of all nodes every {PERIOD:.0f} s")
     began = manager.begin()
     reports = await nodes.reports(PERIOD, PERIOD)
     await asyncio.sleep(2)
@@ -170,8 +183,8 @@ async def _reported(manager: MeasuredManager, nodes: ReportedNodes) -> Row:
 
 
 async def _changed(manager: MeasuredManager, nodes: ReportedNodes) -> Row:
-    _tell("another formula")
-    await _rest(manager)
+    tell("another formula")
+    await rest(manager)
     before = dict(nodes.offered)
     draft = manager.policies.parent / "draft"
     draft.write_text(filled(40), "utf-8")
@@ -181,5 +194,6 @@ async def _changed(manager: MeasuredManager, nodes: ReportedNodes) -> Row:
     return manager.row(_ONCE[1], began)
 
 
-def _tell(what: str) -> None:
+def tell(what: str) -> None:
+    """To whoever waits for the rows."""
     print(what, file=sys.stderr, flush=True)
