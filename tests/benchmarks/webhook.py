@@ -2,11 +2,12 @@
 
 Reviews are sent when they are due, whether earlier ones are answered or not, and their time counts from then: with the
 same policies, and one profile or a thousand of which one matches; by a manager alone, and as shipped behind a front, whose
-CPU counts as well.
+CPU counts as well; and by Koordinator's own koord-manager with the same profiles as its objects.
 
-All four are up at the same time, warmed up alike and asked in turns, in another order each time: what a review costs at this rate
+All six are up at the same time, warmed up alike and asked in turns, in another order each time: what a review costs at this rate
 depends as much on how cold the machine's caches are, and on what else it does, as on what is done, and that changes within minutes.
-The CPU of the median turn is told beside that of all turns.
+The CPU of the median turn is told beside that of all turns, and what part it is of koord-manager's in the same turn. Before the first
+turn what becomes of the pod is compared: it is the same with all of them.
 """
 
 import asyncio
@@ -21,12 +22,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import aiohttp
 
+from koordpolicy.kube.patch import json_patch
 from tests.benchmarks.measure import Row, as_installed
 from tests.benchmarks.processes import cpu_of, quiet_client
+from tests.benchmarks.webhook_peer import koord_manager
 from tests.conftest import REPOSITORY
 from tests.integration.runtime.managers import BUNDLE
 from tests.integration.webhooks.site import documents, policy
@@ -38,20 +41,23 @@ from tests.parts.processes import Running, free_port
 PROFILES = (1, 1_000)
 RATE = 300
 """Reviews a second of which times and CPU are told."""
-SECONDS = 5.0
+SECONDS = 2.5
 """Of a turn."""
-TURNS = 4
+TURNS = 6
 CONNECTIONS = 32
 LIMIT = 0.010
 """Seconds that 99 of 100 reviews may take at the highest rate."""
 _STEP = 1.3
 _PROBE = 6.0
 _MOST = 5_000
+_ALONE: Final = "ours"
+_FRONTED: Final = "ours, behind a front"
+_PEER: Final = "koord-manager"
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came of reviews: their times in seconds, sorted, and the CPU of manager and front for each."""
+    """What came of reviews: their times in seconds, sorted, and the CPU of all processes for each."""
 
     times: list[float]
     cpu: float
@@ -70,26 +76,43 @@ def run() -> Iterable[Row]:
                 for file in ("secret", "webhooks"):
                     apply(server.access, documents(f"deploy/manager/{file}.yaml"))
                 ways = [
-                    _Way(count, fronted, *stack.enter_context(_manager(server, Path(folder), count, fronted=fronted)))
+                    _Way(count, name, *stack.enter_context(_manager(server, Path(folder), count, fronted=name == _FRONTED)))
                     for count in PROFILES
-                    for fronted in (False, True)
+                    for name in (_ALONE, _FRONTED)
                 ]  # fmt: skip
-                for way in ways:
-                    asyncio.run(way.sent(RATE, 3.0))  # what is made once is made
-                for turn in range(TURNS):
-                    for way in ways[turn:] + ways[:turn]:
-                        way.turns.append(asyncio.run(way.sent(RATE, SECONDS)))
-                return [way.row() for way in ways]
+                absent: list[Row] = []
+                try:
+                    ways += [
+                        _Way(count, _PEER, *stack.enter_context(_peer(Path(folder), count)))
+                        for count in PROFILES
+                    ]
+                except Missing as missing:
+                    absent.append({"profiles": "", "who": f"{_PEER}: {missing}"})
+                ways.sort(key=lambda way: way.profiles)  # beside whom they are compared with
+                return [*_measured(ways), *absent]
         except Missing as missing:
             return [{"profiles": f"skipped: {missing}"}]
 
 
+def _measured(ways: Sequence["_Way"]) -> list[Row]:
+    effects = [asyncio.run(_effect(way.port)) for way in ways]
+    for way, effect in zip(ways, effects, strict=True):
+        assert effect == effects[0], f"{way.who} makes of the pod {effect}, {ways[0].who} {effects[0]}"
+        asyncio.run(way.sent(RATE, 3.0))  # what is made once is made
+    for turn in range(TURNS):
+        begin = turn % len(ways)
+        for way in (*ways[begin:], *ways[:begin]):
+            way.turns.append(asyncio.run(way.sent(RATE, SECONDS)))
+    peers = {way.profiles: way for way in ways if way.who == _PEER}
+    return [way.row(peers.get(way.profiles)) for way in ways]
+
+
 @dataclass(slots=True)
 class _Way:
-    """A manager with so many profiles, and what came of its turns."""
+    """Who answers with so many profiles, and what came of its turns."""
 
     profiles: int
-    fronted: bool
+    who: str
     processes: Sequence[Running]
     port: int
     turns: list[Measured] = field(default_factory=list)
@@ -98,25 +121,35 @@ class _Way:
         """What comes of so many reviews a second."""
         return await _sent(self.port, rate, seconds, self.processes)
 
-    def row(self) -> Row:
-        """What came of its turns, and the highest rate."""
+    def row(self, peer: "_Way | None") -> Row:
+        """What came of its turns, also beside those of the peer, and the highest rate."""
         spent = [turn.cpu for turn in self.turns]
         all_of_them = Measured(
             sorted(time for turn in self.turns for time in turn.times), statistics.mean(spent)
         )
+        beside: dict[str, str] = {}
+        if peer is not None:
+            pairs = zip(spent, (turn.cpu for turn in peer.turns), strict=True)
+            beside["of koord-manager's"] = f"{statistics.median(one / other for one, other in pairs):.0%}"
         highest, rate = 0.0, float(RATE)
         while rate < _MOST and asyncio.run(self.sent(rate, _PROBE)).share(0.99) < LIMIT:
             highest, rate = rate, rate * _STEP
         return {
             "profiles": self.profiles,
-            "front": "yes" if self.fronted else "no",
+            "who": self.who,
             "reviews/s": RATE,
             "CPU ms a review": all_of_them.cpu * 1e3,
             "of the median turn": statistics.median(spent) * 1e3,
+            **beside,
             "p50 ms": all_of_them.share(0.5) * 1e3,
             "p99 ms": all_of_them.share(0.99) * 1e3,
             "most/s with p99 < 10 ms": round(highest),
         }
+
+
+_CHANGES: Final = {"qosClass": "BE", "labels": {"drawn": "in"}, "schedulerName": "koord-scheduler"}
+"""What each profile does to pods, besides what follows from their QoS class."""
+_DESCRIBED: Final = "node.koordinator.sh/extended-resource-spec"
 
 
 @contextmanager
@@ -129,12 +162,7 @@ def _manager(
     policies.mkdir(parents=True)
     (policies / "koordpolicy.yaml").write_text(BUNDLE, "utf-8")
     for number in range(count):
-        spec = {
-            "match": {"pods": {"matchLabels": {"app": f"job-{number}"}}},
-            "qosClass": "BE",
-            "labels": {"drawn": "in"},
-            "schedulerName": "koord-scheduler",
-        }
+        spec = {"match": {"pods": _selector(number)}, **_CHANGES}
         (policies / f"{number}.yaml").write_text(policy("ColocationProfile", f"p{number}", spec), "utf-8")
     port = free_port()
     path = folder / "webhook.sock"
@@ -158,6 +186,31 @@ def _manager(
         yield processes, port
 
 
+@contextmanager
+def _peer(place: Path, count: int) -> Iterator[tuple[list[Running], int]]:
+    """The peer, once it answers. Raises Missing."""
+    profiles = {f"p{number}": {"selector": _selector(number), **_CHANGES} for number in range(count)}
+    folder = place / f"{count}-peer"
+    with koord_manager(folder, profiles, lambda port: asyncio.run(_answers(port))) as (running, port):
+        yield [running], port
+
+
+def _selector(number: int) -> dict[str, Any]:
+    return {"matchLabels": {"app": f"job-{number}"}}
+
+
+async def _effect(port: int) -> object:
+    """What becomes of the pod of a review."""
+    body = _review()
+    async with _session(port) as session, session.post("/mutate-pod?timeout=10s", data=body) as answer:
+        response = (await answer.json(content_type=None))["response"]
+    assert response["allowed"], response
+    pod = json_patch(json.loads(body)["request"]["object"], json.loads(base64.b64decode(response["patch"])))
+    said = pod["metadata"]["annotations"]
+    said[_DESCRIBED] = json.loads(said[_DESCRIBED])  # its text may be spaced and ordered as one likes
+    return pod
+
+
 async def _answers(port: int) -> bool:
     try:
         async with _session(port) as session, session.post("/mutate-pod", data=_review()) as answer:
@@ -173,7 +226,7 @@ async def _sent(port: int, rate: float, seconds: float, processes: Sequence[Runn
 
         async def one(due: float) -> None:
             async with session.post("/mutate-pod?timeout=10s", data=body) as answer:
-                told = await answer.json()
+                told = await answer.json(content_type=None)  # which koord-manager says of it is text
             times.append(time.perf_counter() - due)
             assert "drawn" in base64.b64decode(told["response"]["patch"]).decode()
 

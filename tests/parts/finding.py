@@ -46,8 +46,8 @@ class Part:
     """A real program that tests use.
 
     `names` are the names it may have on the machine, the usual one first. `probe` are the arguments that make it
-    print its version, and `at_least` is the oldest version that tests work with. One `of_benchmarks` alone is made when a benchmark
-    wants it, and not beforehand.
+    print its version, `ends_with` the code with which it then ends, and `at_least` is the oldest version that tests work with. One
+    `of_benchmarks` alone is made when a benchmark wants it, and not beforehand.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Part:
     maker: Maker
     names: tuple[str, ...] = ()
     of_benchmarks: bool = False
+    ends_with: int = 0
 
     def candidates(self) -> Iterator[tuple[Path, str]]:
         """Programs of that name on this machine, each with where it was found."""
@@ -78,8 +79,8 @@ class Found:
     version: str
 
 
-def version_of(program: Path, probe: Sequence[str]) -> str:
-    """The first version number in what the program prints when probed. Raises CannotMake when it does not run."""
+def version_of(program: Path, probe: Sequence[str], ends_with: int = 0) -> str:
+    """The first version number in what the program prints when probed. Raises CannotMake when it does not run, or ends otherwise."""
     try:
         ran = subprocess.run(
             [program, *probe],
@@ -92,7 +93,7 @@ def version_of(program: Path, probe: Sequence[str]) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotMake(f"{program} does not start: {error}") from error
     said = ran.stdout + ran.stderr
-    if ran.returncode != 0:
+    if ran.returncode != ends_with:
         last = said.strip().splitlines()[-1:] or [f"exit code {ran.returncode}"]
         raise CannotMake(f"{program} {' '.join(probe)}: {last[0]}")
     match = re.search(r"\d+(?:\.\d+)+", said)

@@ -38,6 +38,9 @@ _CONTAINERD = GoModule(
     {"github.com/containerd/containerd/v2/version.Version": "2.4.2"},
 )
 _DESCHEDULER = GoModule("descheduler", {"descheduler-pass": "."})
+_KOORD_MANAGER = GoModule(
+    "koord-manager", {"koord-manager": "github.com/koordinator-sh/koordinator/cmd/koord-manager"}
+)
 _COLLECTOR = GoModule("otel-collector", {"otel-collector": "."})
 _CEL = GoModule("cel", {"cel-go": "."})
 _KUBERNETES_CEL = GoModule(
@@ -124,6 +127,15 @@ PARTS: Mapping[str, Part] = {
             _DESCHEDULER,
             of_benchmarks=True,
         ),
+        Part(
+            "koord-manager",
+            "the peer of the manager's webhook: Koordinator's own",
+            ("--help",),
+            (),
+            _KOORD_MANAGER,
+            of_benchmarks=True,
+            ends_with=2,
+        ),
         Part("cel-go", "a referee of expressions", ("--version",), (), _CEL),
         Part(
             "kubernetes-cel", "a referee of the functions of Kubernetes", ("--version",), (), _KUBERNETES_CEL
@@ -137,13 +149,15 @@ def there(part: Part) -> Found | None:
     """The part if the machine has it or the cache holds it; nothing is made. Raises CannotMake when it does not run."""
     for path, origin in part.candidates():
         try:
-            version = version_of(path, part.probe)
+            version = version_of(path, part.probe, part.ends_with)
         except CannotMake:
             continue
         if new_enough(version, part.at_least):
             return Found(path, origin, version)
     made = part.maker.made(part.name)
-    return None if made is None else Found(made, part.maker.says(), version_of(made, part.probe))
+    return (
+        None if made is None else Found(made, part.maker.says(), version_of(made, part.probe, part.ends_with))
+    )
 
 
 def find(name: str, told: Tell = tell) -> Found:

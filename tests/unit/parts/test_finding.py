@@ -171,6 +171,9 @@ def test_versions(version: str, at_least: tuple[int, ...], serves: bool) -> None
 def test_a_version_is_read_from_what_a_program_prints(tmp_path: Path) -> None:
     assert version_of(program(tmp_path, "one", "etcd Version: 3.4.23"), ()) == "3.4.23"
     assert version_of(program(tmp_path, "two", "usage: two"), ()) == "unknown"
+    assert version_of(program(tmp_path, "helps", "helps 1.7.0", 2), (), 2) == "1.7.0"
+    with pytest.raises(CannotMake):
+        version_of(program(tmp_path, "ends", "ends 1.7.0"), (), 2)
     with pytest.raises(CannotMake, match="cannot open shared object"):
         version_of(program(tmp_path, "three", "libreadline.so: cannot open shared object", 127), ())
 
