@@ -76,7 +76,7 @@ def _filtered(known: Filtered, fresh: Filtered, rows: Rows, nodes: int) -> Filte
     if accepted is not None and fresh.accepted is not None:
         accepted = accepted.copy()
         accepted[rows] = fresh.accepted
-    return Filtered(known.step, verdicts, accepted)
+    return Filtered(known.step, verdicts, accepted, known.failed or fresh.failed)
 
 
 def _laid_over(known: Verdicts | None, fresh: Verdicts | None, rows: Rows, count: int) -> Verdicts:

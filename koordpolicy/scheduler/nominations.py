@@ -123,4 +123,4 @@ def _added(one: Filtered, more: Filtered, rows: Rows) -> Filtered:
     if accepted is not None and more.accepted is not None:
         accepted = accepted.copy()
         accepted[rows] &= more.accepted
-    return Filtered(one.step, verdicts, accepted)
+    return Filtered(one.step, verdicts, accepted, one.failed or more.failed)

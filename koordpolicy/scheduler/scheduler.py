@@ -65,14 +65,15 @@ class Scheduler:
     """Places the pods of one profile on the nodes of a cluster.
 
     `draw` breaks ties where policy wants a random node. `explained` is how many of the best nodes a
-    decision lists. Without `refusals` only a pod that found no node says what refused it, which saves time.
+    decision lists. Without `refusals` only a pod that found no node says what refused it, which saves time; with `failing` one that
+    found a node does, too, where a filter may have failed.
     With `diagnosing` it finds out about pods that wait, as far as `diagnosis.some` is called.
     `role` is its part in the work where there are other schedulers, and the plugins that policy may name.
     `framework` is the profile at work: whoever only asks asks that.
     Raises ProfileError when the graph has no such profile. Not for use by two threads.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what decisions show is chosen part by part
         self,
         graph: RuleGraph,
         clock: Clock,
@@ -81,13 +82,14 @@ class Scheduler:
         draw: Draw = first_of,
         explained: int = 3,
         refusals: bool = True,
+        failing: bool = False,
         diagnosing: bool = False,
         role: Role = ALONE,
     ) -> None:
         self._clock = clock
         self._role = role
         self._diagnosing = diagnosing
-        self._selection = HostSelection(draw, explained, refusals)
+        self._selection = HostSelection(draw, explained, refusals, failing)
         self._waitlist = Waitlist(clock)
         self._undo_log = UndoLog()
         self.ledger: Final = Ledger(self._undo_log)

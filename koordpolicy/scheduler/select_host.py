@@ -5,7 +5,7 @@ policy says. Where no node is left, each counts for the first filter that refuse
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -41,14 +41,20 @@ class HostSelection:
     """How a node is selected: how ties are broken, and what is explained.
 
     `explained` is how many of the best nodes are listed; with `refusals` a pod that found a node shows
-    what kept it from the others, too. `start` is the node where the next search begins that policy ends
-    before it has seen all.
+    what kept it from the others, too, with `failing` where a filter's expression may have failed on some of these. `start` is the node
+    where the next search begins that policy ends before it has seen all.
     """
 
     draw: Draw
     explained: int
     refusals: bool
+    failing: bool = False
     start: int = 0
+    shows: bool = field(init=False)
+    """Whether every pod that found a node shows more than that."""
+
+    def __post_init__(self) -> None:
+        self.shows = self.refusals or self.explained > 0
 
 
 def select_host(
@@ -66,7 +72,7 @@ def select_host(
     if (
         promised is None
         and not preferred
-        and not (selection.explained or selection.refusals)
+        and not (selection.shows or (selection.failing and evaluation.filters_fail))
         and profile.share_seen(cycle.records) is None
         and (ranking := evaluation.ranking()) is not None
         and ranking.count
@@ -76,7 +82,8 @@ def select_host(
         name = table.name(row)
         return PodDecision(pod.key, pod.uid, name, len(table), ranking.count, digest=profile.digest)
     rows = _feasible(evaluation)
-    refusals = _refusals(cycle, evaluation, table) if selection.refusals or not len(rows) else ()
+    told = not len(rows) or selection.refusals or (selection.failing and evaluation.filters_fail)
+    refusals = _refusals(cycle, evaluation, table) if told else ()
     if not len(rows):
         return PodDecision(pod.key, pod.uid, "", len(table), 0, refusals, digest=profile.digest)
     feasible_count = len(rows)
@@ -161,7 +168,15 @@ def _sampled(cycle: Cycle, rows: Rows, nodes: int, selection: HostSelection) -> 
 
 
 def _refusals(cycle: Cycle, evaluation: Evaluation, table: NodeTable) -> tuple[Refusals, ...]:
-    """Why no node is left: each node counts for the first filter that refused it."""
+    """Why no node is left: each node counts for the first filter that refused it. Pods that are alike are refused alike."""
+    made = evaluation.made(table.version)
+    found: tuple[Refusals, ...] | None = made.get(Refusals)
+    if found is None:
+        found = made[Refusals] = _counted(cycle, evaluation, table)
+    return found
+
+
+def _counted(cycle: Cycle, evaluation: Evaluation, table: NodeTable) -> tuple[Refusals, ...]:
     found: list[Refusals] = []
     every, folded = np.arange(len(table)), FirstRefusals(evaluation)
     for first in folded:

@@ -15,11 +15,15 @@ from koordpolicy.scheduler.step import Step
 
 @dataclass(slots=True, eq=False)
 class Filtered:
-    """Of a filter: the verdicts of its plugin and what its expression accepts, None of a part that was not asked."""
+    """Of a filter: the verdicts of its plugin and what its expression accepts, None of a part that was not asked.
+
+    With `failed` the expression may have failed on some nodes, which it refuses then.
+    """
 
     step: Step
     verdicts: Verdicts | None = None
     accepted: Mask | None = None
+    failed: bool = False
 
     def passing(self) -> Mask | None:
         """The nodes that it lets pass, in an array of its own; None where it refuses none."""
@@ -45,6 +49,7 @@ class Filtered:
         """Take over what is said of some rows now, the plugin's part of all nodes if `whole`; false if they differ in kind."""
         if news is self:
             return True
+        self.failed |= news.failed
         if whole:
             self.verdicts = _written(news.verdicts)
         elif (self.verdicts is None) != (news.verdicts is None):

@@ -66,9 +66,11 @@ def evaluate(
                     if values is None:
                         values = step.values(records)
                     verdicts = plugin.filter(cycle.view, view, values)
-            accepted = _accepted(found.get(step.place)) if step.expression else None
+            said = found.get(step.place) if step.expression else None
+            accepted = None if said is None else _accepted(said)
             if verdicts is not None or accepted is not None:
-                filters[at] = filtered = Filtered(step, verdicts, accepted)
+                fails = said is not None and said.errors is not None
+                filters[at] = filtered = Filtered(step, verdicts, accepted, fails)
                 filtering.append(filtered)
         for at, step in asked.scores if scores else ():
             weight = step.fixed_weight
@@ -172,10 +174,8 @@ def _seen(step: Step, nodes: NodeView, keys: CacheKeys, known: Evaluation | None
     return nodes if known is None or not stale(known.cache_keys, keys, step.place) else nodes.whole()
 
 
-def _accepted(result: ColumnResult | None) -> Mask | None:
+def _accepted(result: ColumnResult) -> Mask:
     """Where an expression is true. A node that it fails on is refused, with the error as its reason."""
-    if result is None:
-        return None
     accepted: Mask = result.values
     return accepted if result.errors is None else accepted & ~result.errors
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class Evaluation:
     speaking: Speaking | None = field(default=None, init=False)
     """Those that say something, as long as nobody writes answers; None where any may."""
     _ranking: Ranking | None = field(default=None, init=False)
+    _made: tuple[int, CacheKeys, dict[object, Any]] | None = field(default=None, init=False)
     _owned: bool = field(default=False, init=False)
 
     def feasible(self) -> Mask | None:
@@ -55,6 +56,12 @@ class Evaluation:
         # Asked of each decision; `any` over a generator takes three times as long.
         scores = self.scores if self.speaking is None else self.speaking.scores
         return True in [one.failed is not None for one in scores]
+
+    @property
+    def filters_fail(self) -> bool:
+        """Whether the expression of a filter may have failed on a node."""
+        filters = self.filters if self.speaking is None else self.speaking.filters
+        return True in [one.failed for one in filters]
 
     def refusing(self, row: int) -> "Evaluation":
         """The same, one more node barred that passes by itself but not with those it is promised to."""
@@ -79,6 +86,16 @@ class Evaluation:
             and one.step.place in self.cache_keys
             for one in self.scores
         )
+
+    def made(self, version: int) -> dict[object, Any]:
+        """What others make of the answers, to be kept here as long as answers and nodes are what they are.
+
+        `version` is that of the table. Answers that look beyond nodes change with the cache keys, which are others then.
+        """
+        known = self._made
+        if known is None or known[0] != version or known[1] is not self.cache_keys:
+            known = self._made = version, self.cache_keys, {}
+        return known[2]
 
     # --- for who keeps it up to date --------------------------------------------------------------
 

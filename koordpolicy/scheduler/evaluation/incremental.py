@@ -97,6 +97,7 @@ class IncrementalEvaluator:
                 if refuses != refused:
                     assert part.filtered.accepted is not None
                     part.filtered.accepted[row] = not refuses
+                    part.filtered.failed |= isinstance(answers[part.output], CelError)
             else:
                 assert part.ask is not None
                 found = part.ask(facts)

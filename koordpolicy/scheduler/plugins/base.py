@@ -321,6 +321,12 @@ class FilterResults(Protocol):
         """The nodes that no filter refuses; None where that is all."""
         ...
 
+    def made(self, version: int, /) -> dict[object, Any]:
+        """What others make of these answers, to be kept as long as they and the nodes, of which that is the table's version, are what
+        they are. The pod is one of several that are alike to all filters, at one time.
+        """
+        ...
+
 
 class FilterRun(Protocol):
     """The filters of a cycle in which no node was left, to be asked again: of nodes as they are in a trial."""

@@ -1,4 +1,6 @@
-"""A score that cannot be evaluated counts 0 on the node, and the decision says so, whichever way it was asked."""
+"""A score that cannot be evaluated counts 0 on the node, and the decision says so, whichever way it was asked. A filter refuses the node,
+and whoever wants to know hears of it though the pod has found another one.
+"""
 
 import pytest
 
@@ -65,3 +67,36 @@ def test_the_error_is_that_of_a_node() -> None:
     (failed,) = _decided(_scheduler("1", None), "p").failed_scores
     assert failed == FailedScore("Share", 1, failed.error)
     assert "x" in failed.error
+
+
+FILTER = {
+    "filters": [
+        {
+            "name": "Shared",
+            "require": {"cel": "int(node.labels[?'share'].orValue('x')) > 0"},
+            "reason": "node(s) share nothing",
+        }
+    ]
+}
+
+
+def _refused(decision: PodDecision) -> list[tuple[str, int, bool]]:
+    assert decision.placed
+    return [(one.filter, one.nodes, bool(one.error)) for one in decision.refusals]
+
+
+def test_filters_that_fail_are_in_the_decision_on_a_pod_that_found_a_node() -> None:
+    made = Scheduler(policies(FILTER), lambda: START, explained=0, refusals=False, failing=True)
+    for at in range(40):
+        made.set_node(node(f"n{at:02}", {"labels": {"share": "0" if at < 10 else "1"}}))
+    assert [_refused(_decided(made, f"p{at}")) for at in range(3)] == [[], [], []]
+    made.set_node(node("n00", {"labels": {"share": "many"}}))
+    shown = [("Shared", 10, True)]
+    assert [_refused(_decided(made, f"q{at}")) for at in range(3)] == [shown] * 3
+
+
+def test_nobody_hears_of_them_who_does_not_want_to() -> None:
+    made = Scheduler(policies(FILTER), lambda: START, explained=0, refusals=False)
+    made.set_node(node("n0", {"labels": {"share": "1"}}))
+    made.set_node(node("n1", {"labels": {}}))
+    assert _refused(_decided(made, "p")) == []

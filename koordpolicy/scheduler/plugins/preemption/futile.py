@@ -8,9 +8,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.scheduler.decision import NoCandidate
 from koordpolicy.scheduler.plugins.base import FilterRun, Promises
@@ -40,7 +37,7 @@ class FutileSearches:
         self._of: tuple[int, ...] = ()
         self._known: dict[Hashable, Futile] = {}
 
-    def key(self, run: FilterRun, possible: NDArray[np.bool_]) -> Hashable | None:
+    def key(self, run: FilterRun, possible: bytes) -> Hashable | None:
         """By what a search is remembered now, of which nodes too: those of another shard are looked at in a second one. None where
         it is not remembered. Raises CycleProblem.
         """
@@ -54,7 +51,7 @@ class FutileSearches:
         if now != self._of:
             self._of = now
             self._known.clear()
-        return situation, repr(self._policy.signature(run.records)), possible.tobytes()
+        return situation, repr(self._policy.signature(run.records)), possible
 
     def get(self, key: Hashable | None) -> Futile | None:
         """What is known under a key."""

@@ -7,6 +7,7 @@ node that policy then prefers is asked of in any case, before anybody goes.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Final
 
@@ -60,10 +61,8 @@ class Search:
 
     def find(self, run: FilterRun, results: FilterResults) -> PostFilterResult | NoCandidate:
         """Who goes for a pod that no node took; or why nobody does. Raises CycleProblem."""
-        look = _Look.at(results)
-        for later in run.moments[1:]:
-            look = look.also(later, self._cache.table)
-        key = self._futile.key(run, look.possible)
+        look = self._look(run, results)
+        key = self._futile.key(run, look.shown)
         known = self._futile.get(key)
         if known is not None:
             if known.drawn:
@@ -87,6 +86,20 @@ class Search:
                 if key != run.view.pod.key and view.priority < run.view.priority
             ),
         )
+
+    def _look(self, run: FilterRun, results: FilterResults) -> "_Look":
+        """What the refusals say, found once for pods that are alike; not in a trial, whose rows are nobody else's."""
+        table = self._cache.table
+        made = {} if self._cache.trying else results.made(table.version)
+        moments = run.moments
+        asked = (_Look, *[later.records["now"] for later in moments[1:]])
+        look: _Look | None = made.get(asked)
+        if look is None:
+            look = _Look.at(results)
+            for later in moments[1:]:
+                look = look.also(later, table)
+            made[asked] = look
+        return look
 
     def beside(self, run: FilterRun, node: str, going: Collection[PodKey]) -> Victims[PodKey] | None:
         """Who goes from a node when some go in any case: these, and whom else it takes; None if all were in vain.
@@ -220,7 +233,7 @@ class Search:
         return known
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Look:
     """What the refusals of a pod say: on which nodes fewer pods might help at all, and on which of these
     something else than room is short. `room` is the filter that counts room; `far` says that a filter that
@@ -262,6 +275,11 @@ class _Look:
         possible[rows] = then.possible
         other[rows] |= then.other
         return replace(self, possible=possible, other=other & possible)
+
+    @cached_property
+    def shown(self) -> bytes:
+        """The nodes on which fewer pods might help, as something to look up by."""
+        return self.possible.tobytes()
 
     def wanted(self, run: FilterRun) -> Mapping[str, int]:
         """The amounts that the pod needs to be free."""
