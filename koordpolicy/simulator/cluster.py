@@ -5,9 +5,10 @@ listener hears of it from its watch. NodeMetrics are the exception. They are han
 the manager as values, since parsing thousands of objects that nobody else reads would cost most of the time.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from koordpolicy.algorithms.work import finished
@@ -19,11 +20,13 @@ from koordpolicy.kube.admission import AdmissionChain, AdmissionRequest, Operati
 from koordpolicy.kube.errors import AlreadyExists, KubeError, Rejected
 from koordpolicy.kube.memory import MemoryCluster
 from koordpolicy.kube.memory.store import Store, finish
+from koordpolicy.kube.memory.watch import WatchQueue
 from koordpolicy.kube.mirror import Mirror, ObjectChange
 from koordpolicy.kube.port import MergePatch, Object, StrategicPatch
 from koordpolicy.kube.snapshot import KEPT, Snapshot
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.manager.controllers.controller import OvercommitController, PlannedWrite, Reconciliation
+from koordpolicy.manager.controllers.node_plan import NodePlan
 from koordpolicy.manager.controllers.overcommit import Calculation
 from koordpolicy.manager.webhooks.hooks import chain
 from koordpolicy.manager.webhooks.mutation import Mutation, PodContext, roots_of
@@ -34,14 +37,20 @@ from koordpolicy.model.facts import Record
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey, read_pod
-from koordpolicy.model.protocol import CONDITION_READY, PHASE_RUNNING, PHASE_SUCCEEDED, TAINT_UNREACHABLE
+from koordpolicy.model.protocol import (
+    CONDITION_READY,
+    ORIGIN_EXTENDED_ALLOCATABLE,
+    PHASE_RUNNING,
+    PHASE_SUCCEEDED,
+    TAINT_UNREACHABLE,
+)
 from koordpolicy.scheduler.binder import WriteOutcome, WritePlan, apply
 from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import Agenda
 from koordpolicy.simulator.events import CollectedEvents, SimulatedReports
 from koordpolicy.simulator.failures import SimulatedFailures
-from koordpolicy.simulator.noted_objects import NotedObjects, merged, together
+from koordpolicy.simulator.noted_objects import NotedObjects, together
 from koordpolicy.simulator.schedulers import Schedulers, SimulatedListeners
 from koordpolicy.simulator.volumes import VolumeController
 from koordpolicy.simulator.workload import Json, Workload
@@ -70,7 +79,7 @@ class SimulatedCluster:
     """Store, webhooks, schedulers and overcommit controller, wired together on virtual time.
 
     Without `colocation` profiles are not asked and nothing is offered: the same cluster without this product
-    but for its scheduler. Raises KubeError for objects of the workload that a cluster would not take.
+    but for its scheduler. With `explained` decisions say why each node was taken, which takes longer. Raises KubeError for objects of the workload that a cluster would not take.
     """
 
     def __init__(
@@ -82,6 +91,7 @@ class SimulatedCluster:
         *,
         colocation: bool,
         role: Role = ALONE,
+        explained: bool = True,
     ) -> None:
         self.graph = graph
         self.colocation = colocation
@@ -100,7 +110,9 @@ class SimulatedCluster:
         self._store = Store(lambda: agenda.seconds, backlog=_BACKLOG, history=_HISTORY)
         self.events = CollectedEvents(lambda: agenda.now)
         reports = SimulatedReports(graph, self.events, lambda: agenda.now)
-        self.schedulers = Schedulers(graph, lambda: agenda.now, chance, role, reports, self.failures)
+        self.schedulers = Schedulers(
+            graph, lambda: agenda.now, chance, role, reports, self.failures, explained=explained
+        )
         self.refusal: Callable[[], KubeError | None] = lambda: None
         """Asked at each write of a component about a pod or a node: what the API server says instead of taking it."""
         self._client = MemoryCluster(self._store, before_request=self._requested)
@@ -114,9 +126,11 @@ class SimulatedCluster:
             unreadable=UnreadableObjects(lambda resource, obj, why: None),
             after=self._changed,
         )
-        self._watches = [
-            (self._store.watch(resource), mirror) for resource, mirror in handlers.mirrors.items()
-        ]
+        self._watches: list[tuple[WatchQueue, Mirror]] = []
+        self._awake: set[WatchQueue] = set()
+        """The watches that something is to be taken from: most have nothing, and each write is delivered."""
+        for resource, mirror in handlers.mirrors.items():
+            self.mirror(resource, mirror)
         self._admission = chain(
             WebhookContext(
                 lambda: graph,
@@ -127,8 +141,8 @@ class SimulatedCluster:
                 quota_writes=QuotaWrites(self._client, together=False),
             )
         )
-        self._unwritten: dict[str, Sequence[PlannedWrite]] = {}
-        """What was published of nodes and does not stand in the store yet."""
+        self._unwritten: dict[str, Collection[str]] = {}
+        """The resources of nodes of which published amounts do not stand in the store yet."""
         self.volumes = VolumeController(self._store, self.objects.state.volumes, self.deliver)
         self._prepare(workload)
 
@@ -202,7 +216,7 @@ class SimulatedCluster:
             self.deliver()
             self.volumes.settle()
         self.deliver()
-        return read_pod(stored)
+        return self._heard(stored)
 
     async def _requested(self, verb: str, resource: resources.Resource) -> None:
         if verb not in _READING and resource in (resources.PODS, resources.NODES):
@@ -226,7 +240,13 @@ class SimulatedCluster:
         namespace, name = pod
         running = self._store.patch(resources.PODS, name, _STARTED, namespace=namespace, subresource="status")
         self.deliver()
-        return read_pod(running)
+        return self._heard(running)
+
+    def _heard(self, stored: Object) -> Pod:
+        """A pod that was just delivered, which need not be read twice. Raises ObjectError."""
+        metadata = stored["metadata"]
+        known = self.objects.pods.get((metadata["namespace"], metadata["name"]))
+        return known if known is not None and known.raw is stored else read_pod(stored)
 
     @property
     def client(self) -> MemoryCluster:
@@ -263,14 +283,17 @@ class SimulatedCluster:
         if decided.writes:
             if self.refusal() is not None:
                 return None
-            for write in (*self._unwritten.pop(name, ()), *decided.writes):
+            published = self._left_out_of(name)
+            self._unwritten.pop(name, None)
+            for write in (*published, *decided.writes):
                 self._store.patch(write.resource, write.name, write.patch, subresource=write.subresource)
             self.deliver()
         self.overcommit.done(decided)
         return decided
 
-    def publish(self, node: Node, writes: Sequence[PlannedWrite]) -> bool:
-        """What a node offers is written, if it may be: who listens gets the node as it then is, the store before it gets anything else of it.
+    def publish(self, node: Node, offered: Collection[str]) -> bool:
+        """What a node offers (of these resources) is written, if it may be: who listens gets the node as it then is, the store before
+        it gets anything else of it.
 
         Amounts change on all nodes every few minutes, and nobody reads them from the store.
         """
@@ -278,8 +301,20 @@ class SimulatedCluster:
             return False
         self._listener.set_node(node)
         self.objects.forget_changed(node.name)
-        self._unwritten[node.name] = merged([*self._unwritten.get(node.name, ()), *writes])
+        self._unwritten[node.name] = offered
         return True
+
+    def _left_out_of(self, name: str) -> Sequence[PlannedWrite]:
+        """What was published of a node and does not stand in the store yet."""
+        offered, node = self._unwritten.get(name), self.objects.nodes.get(name)
+        if offered is None or node is None:
+            return ()
+        origin = node.annotations.get(ORIGIN_EXTENDED_ALLOCATABLE)
+        plan = NodePlan(
+            {one: node.allocatable.get(one) for one in offered},
+            {} if origin is None else {ORIGIN_EXTENDED_ALLOCATABLE: origin},
+        )
+        return Reconciliation(name, (), plan).writes
 
     def say_reachable(self, name: str, *, reachable: bool) -> None:
         """The node lifecycle controller says whether it hears of a node: by its condition, and by taints where it does not."""
@@ -317,7 +352,7 @@ class SimulatedCluster:
 
     def _published(self, node: Object) -> Object:
         """A node with what was published of it and does not stand in the store yet."""
-        for write in self._unwritten.get(node["metadata"]["name"], ()):
+        for write in self._left_out_of(node["metadata"]["name"]):
             if write.resource == resources.NODES:
                 node = together(node, write.patch.body)
         return node
@@ -326,9 +361,12 @@ class SimulatedCluster:
 
     def deliver(self) -> None:
         """Let every listener hear what was written."""
-        for watch, mirror in self._watches:
-            for event in watch.take():
-                mirror.apply(event)
+        awake = self._awake
+        for watch, mirror in self._watches if awake else ():
+            if watch in awake:
+                awake.discard(watch)
+                for event in watch.take():
+                    mirror.apply(event)
 
     def follow(self, follower: Callable[[resources.Resource, ObjectChange], None]) -> None:
         """Tell somebody of each change once everybody who listens knows it."""
@@ -336,7 +374,10 @@ class SimulatedCluster:
 
     def mirror(self, resource: resources.Resource, mirror: Mirror) -> None:
         """Keep one more mirror up to date with all objects that come from now on."""
-        self._watches.append((self._store.watch(resource), mirror))
+        watch = self._store.watch(resource)
+        watch.wake = partial(self._awake.add, watch)
+        self._awake.add(watch)
+        self._watches.append((watch, mirror))
 
     def listen(self, listener: ClusterListener) -> None:
         """Let one more listener know the cluster as it is, and whatever becomes of it but the reports of many nodes."""

@@ -65,9 +65,7 @@ class NodeColumns:
         if sight is None:
             return None
         seen = replace(sight, metric=self._fleet.report(machine))
-        record = node_record(seen, self._graph.catalogue, TIMES, now, self._records)
-        self._records.keep(tuple(self._objects.pods.values()))
-        return record
+        return node_record(seen, self._graph.catalogue, TIMES, now, self._records)
 
     def refresh(self, machines: Iterable[Machine], now: int) -> None:
         """Make the rows of machines anew, of which something is another than what is measured."""
@@ -80,6 +78,7 @@ class NodeColumns:
                 if running is not None:
                     pod[SLOT] = running.slot
             self.table.put(machine.name, record)
+        self._records.keep(tuple(self._objects.pods.values()))
 
     def measure(self) -> None:
         """Write what was measured into the rows, all of which are there."""

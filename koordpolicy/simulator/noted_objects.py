@@ -1,31 +1,39 @@
 """The objects of a simulated cluster, and of which nodes something has changed."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.state import ClusterState
-from koordpolicy.kube.port import MergePatch, Object
-from koordpolicy.manager.controllers.controller import PlannedWrite
+from koordpolicy.kube.port import Object
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey
+
+
+class ChangedNodes(NamedTuple):
+    """The names of nodes of which anything has changed, and of those of which more has than the pods on them."""
+
+    any: frozenset[str]
+    beyond_pods: frozenset[str]
 
 
 class NotedObjects(ClusterObjects):
     """Notes nodes that changed, and those to which or from which pods came or went."""
 
-    __slots__ = ("_changed",)
+    __slots__ = ("_changed", "_crowds")
 
     def __init__(self) -> None:
         super().__init__()
         self._changed: set[str] = set()
+        self._crowds: set[str] = set()
 
-    def take_changed(self) -> frozenset[str]:
-        """The names of nodes of which something has changed since somebody asked."""
-        changed, self._changed = self._changed, set()
-        return frozenset(changed)
+    def take_changed(self) -> ChangedNodes:
+        """The nodes of which something has changed since somebody asked."""
+        found = ChangedNodes(frozenset(self._changed | self._crowds), frozenset(self._changed))
+        self._changed, self._crowds = set(), set()
+        return found
 
     def note_changed(self, node: str) -> None:
         """Something of a node is another that no object says."""
@@ -34,6 +42,7 @@ class NotedObjects(ClusterObjects):
     def forget_changed(self, node: str) -> None:
         """Whoever changed a node knows it."""
         self._changed.discard(node)
+        self._crowds.discard(node)
 
     def set_state(self, change: Callable[[ClusterState], bool | None], event: Event | None) -> None:
         super().set_state(change, event)
@@ -63,22 +72,11 @@ class NotedObjects(ClusterObjects):
 
     def _note(self, pod: Pod) -> None:
         if pod.node_name:
-            self._changed.add(pod.node_name)
+            self._crowds.add(pod.node_name)
 
 
 _OF_NODES = frozenset({Event.NODE_CHANGED, Event.DEVICES_CHANGED, Event.CPUS_CHANGED})
 """What is said of nodes by objects of other kinds: their zones, CPUs and devices."""
-
-
-def merged(writes: Sequence[PlannedWrite]) -> Sequence[PlannedWrite]:
-    """Writes of one object as one, where they go to the same place."""
-    found: dict[tuple[str, str], PlannedWrite] = {}
-    for write in writes:
-        at = str(write.resource), write.subresource
-        known = found.get(at)
-        body = write.patch.body if known is None else together(known.patch.body, write.patch.body)
-        found[at] = PlannedWrite(write.resource, write.name, MergePatch(body), write.subresource)
-    return tuple(found.values())
 
 
 def together(one: Object, other: Object) -> Object:

@@ -5,8 +5,8 @@ change) is asked when a node was decided by itself, and is the same until someth
 are written go to who listens as values, as reports do, and to the store before anything else is written there.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Final
@@ -18,17 +18,13 @@ from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import band_resources
 from koordpolicy.language.cel.lower.columns import ColumnProgram
-from koordpolicy.manager.controllers.controller import (
-    NODE_POLICIES,
-    OvercommitController,
-    PlannedWrite,
-    Reconciliation,
-)
-from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
-from koordpolicy.manager.controllers.overcommit import KIND, Calculation, Offer, PublishAction
+from koordpolicy.manager.controllers.controller import NODE_POLICIES, OvercommitController, Reconciliation
+from koordpolicy.manager.controllers.node_plan import origin_text
+from koordpolicy.manager.controllers.overcommit import KIND, PublishAction
 from koordpolicy.manager.controllers.publishing import PublishPolicy
+from koordpolicy.model.changing import changing
 from koordpolicy.model.node import Node
-from koordpolicy.model.protocol import CPU, MEMORY
+from koordpolicy.model.protocol import CPU, MEMORY, ORIGIN_EXTENDED_ALLOCATABLE
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.third_party import third_party_allocations
 from koordpolicy.simulator.failures import SimulatedFailures
@@ -64,7 +60,7 @@ class Offering:
         controller: OvercommitController,
         objects: ClusterObjects,
         failures: SimulatedFailures,
-        publish: Callable[[Node, Sequence[PlannedWrite]], bool],
+        publish: Callable[[Node, Collection[str]], bool],
     ) -> None:
         self._graph = graph
         self._columns = columns
@@ -184,7 +180,7 @@ class Offering:
             changed |= stands != amounts
         for place in np.flatnonzero(plain & worth).tolist():
             if changed[place] and not self._write(
-                place, {name: int(one[place]) for name, one in wanted.items()}, now
+                place, {name: int(one[place]) for name, one in wanted.items()}
             ):
                 worth[place] = False  # it is so at the next reports
                 continue
@@ -192,29 +188,26 @@ class Offering:
         self._written[plain & worth] = now
         return np.flatnonzero(concerned & failed).tolist()
 
-    def _write(self, place: int, wanted: Mapping[str, int], now: int) -> bool:
-        """Write the amounts of a node as the manager plans it; whether that was taken."""
-        name = self._fleet.names[place]
-        node = self._objects.nodes[name]
-        calculations = []
+    def _write(self, place: int, wanted: Mapping[str, int]) -> bool:
+        """Write the amounts of a node as the manager would; whether that was taken. `wanted` are -1 for what is not offered."""
+        node = self._objects.nodes[self._fleet.names[place]]
+        offered = {name: amount for name, amount in wanted.items() if amount >= 0}
+        gone: set[str] = set()
+        origin = ""
         for one in self._formulas or ():
-            if self._resting[one.resource][place]:
-                calculations.append(Calculation(one.resource, PublishAction.RESET))
-            else:
-                whole = Offer(*(wanted.get(one.names.get(native, ""), 0) for native in _NATIVE.values()))
-                calculations.append(Calculation(one.resource, PublishAction.PUBLISH, whole))
-        plan = plan_node(
-            self._graph,
-            node,
-            {},  # policies have been asked
-            calculations,
-            None,
-            int(self._written[place]),
-            now,
-            policies=self._policies[place],
+            rests = bool(self._resting[one.resource][place])
+            names = [name for name in one.names.values() if rests or name in wanted]
+            if rests:
+                gone.update(names)
+            if self._policies[place][one.resource].deducts:
+                origin = origin_text({name: offered.get(name, 0) for name in names})
+        annotations = node.annotations
+        if origin and annotations.get(ORIGIN_EXTENDED_ALLOCATABLE) != origin:
+            annotations = {**annotations, ORIGIN_EXTENDED_ALLOCATABLE: origin}
+        changed = _offering(
+            node, _others(node.allocatable, offered, gone), _others(node.capacity, offered, gone), annotations
         )
-        changed = _with_plan(node, plan)
-        if not self._publish(changed, Reconciliation(name, calculations, plan).writes):
+        if not self._publish(changed, self._offered.keys()):
             return False
         self._stands(place, changed)
         return True
@@ -228,17 +221,12 @@ def _is_shared(node: Node) -> bool:
         return True
 
 
-def _with_plan(node: Node, plan: NodePlan) -> Node:
-    """A node on which a plan was carried out."""
-    offered = {name: amount for name, amount in plan.resources.items() if amount is not None}
-    gone = plan.resources.keys() - offered.keys()
+_offering: Final = changing(Node, "allocatable", "capacity", "annotations")
 
-    def changed(amounts: Mapping[str, int]) -> dict[str, int]:
-        return {name: amount for name, amount in {**amounts, **offered}.items() if name not in gone}
 
-    return replace(
-        node,
-        allocatable=changed(node.allocatable),
-        capacity=changed(node.capacity),
-        annotations={**node.annotations, **plan.annotations},
-    )
+def _others(amounts: Mapping[str, int], offered: Mapping[str, int], gone: Collection[str]) -> dict[str, int]:
+    """Amounts of which some are others now, or not there any more."""
+    found = {**amounts, **offered}
+    for name in gone:
+        found.pop(name, None)
+    return found

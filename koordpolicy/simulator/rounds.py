@@ -48,12 +48,12 @@ class Rounds:
         if not cluster.colocation:
             return
         changed = cluster.objects.take_changed()
-        anew = [one for one in fleet.machines if one.name in changed]
+        anew = [one for one in fleet.machines if one.name in changed.any]
         self._columns.refresh(anew, now)
         self._columns.measure()
         self._suppressing.changed(anew)
         self._suppress(wishes, reporting, now)
-        self._offer(reporting, changed, now)
+        self._offer(reporting, changed.beyond_pods, now)
 
     def _suppress(self, wishes: NDArray[np.float64], reporting: Sequence[Machine], now: int) -> None:
         fleet = self._fleet
@@ -65,6 +65,7 @@ class Rounds:
         self._suppressing.note(machines, now, self._since)
 
     def _offer(self, reporting: Sequence[Machine], changed: frozenset[str], now: int) -> None:
+        """What decides about amounts beside their formulas stays as it is whoever comes to a node or leaves it."""
         offering = self._offering
         for machine in reporting:
             if machine.name in changed or not offering.plain[machine.index]:
@@ -79,6 +80,6 @@ class Rounds:
         cluster = self._cluster
         cluster.objects.set_metric(self._fleet.report(machine))
         found = cluster.settle(machine.name)
-        if machine.name in cluster.objects.take_changed():
+        if machine.name in cluster.objects.take_changed().any:
             self._columns.refresh((machine,), now)
         self._offering.decided(machine.index, found)

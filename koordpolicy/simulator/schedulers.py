@@ -34,7 +34,9 @@ class SimulatedScheduler:
 
 
 class Schedulers:
-    """All of them, by profile. Raises ProfileError where the policies have no profile."""
+    """All of them, by profile; with `explained` they say of each node why it was taken. Raises ProfileError where the policies have no
+    profile.
+    """
 
     def __init__(
         self,
@@ -44,6 +46,8 @@ class Schedulers:
         role: Role,
         reports: SimulatedReports,
         failures: SimulatedFailures,
+        *,
+        explained: bool = True,
     ) -> None:
         names = tuple(graph.subjects(KIND))
         if not names:
@@ -57,7 +61,9 @@ class Schedulers:
                 now,
                 profile=name,
                 draw=lambda n: int(chance.integers(0, n)),
-                explained=_EXPLAINED,
+                explained=_EXPLAINED if explained else 0,
+                refusals=explained,
+                failing=True,
                 role=role,
             )
             unheeded = scheduler.cache.state.pod_groups.unheeded

@@ -140,8 +140,9 @@ class Simulation:
         self.journal = Journal()
         self.agenda = Agenda(self.start)
         self.cluster = SimulatedCluster(
-            graph, workload, self.agenda, chance, colocation=settings.colocation, role=settings.role
-        )
+            graph, workload, self.agenda, chance,
+            colocation=settings.colocation, role=settings.role, explained=bool(settings.explain),
+        )  # fmt: skip
         self.machines: dict[str, Machine] = {
             name: machine_of(node, settings.shape) for name, node in self.cluster.objects.nodes.items()
         }

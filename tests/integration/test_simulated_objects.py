@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from koordpolicy.kube.resources import NODE_RESOURCE_TOPOLOGIES
+from koordpolicy.kube.resources import NODE_RESOURCE_TOPOLOGIES, NODES
+from koordpolicy.model.node import read_node
 from koordpolicy.simulator.report import report
 from koordpolicy.simulator.simulation import Simulation, SimulationSettings
-from koordpolicy.simulator.workload import Arrival, Workload
+from koordpolicy.simulator.workload import Arrival, Wave, Workload
 from tests.integration.simulations import MINUTE, graph_with, job, node, pod
 
 GRAPH = graph_with()
@@ -174,6 +175,16 @@ def test_zones_get_their_share_of_what_is_overcommitted() -> None:
     offered = [one.allocatable.get("kubernetes.io/batch-cpu", 0) for one in found]
     assert len(offered) == 2
     assert all(0 < one < 8_000 for one in offered)
+
+
+def test_what_nodes_offer_stands_in_the_picture_however_often_it_was_others() -> None:
+    busier = Arrival(0, pod("web", "8"), None, Wave(0.1, 0.9, 1.0))
+    made = simulation([busier, job("j", "2")], [node("a")])
+    [shown] = made.cluster.picture({}).objects[str(NODES)]
+    found, said = read_node(shown), made.cluster.objects.nodes["a"]
+    assert found.allocatable["kubernetes.io/batch-cpu"] > 0
+    assert (found.allocatable, found.capacity) == (said.allocatable, said.capacity)
+    assert found.annotations == said.annotations
 
 
 def test_a_controller_in_the_picture_owns_its_pods() -> None:

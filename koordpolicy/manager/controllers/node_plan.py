@@ -97,7 +97,7 @@ def _wanted(
     """The amounts to offer, the annotation on what they would be without deductions, and what went wrong."""
     if one.outcome is PublishAction.RESET:
         zero = dict.fromkeys(names.values(), 0)
-        return dict.fromkeys(names.values()), _origin(zero) if rules.deducts else None, ""
+        return dict.fromkeys(names.values()), origin_text(zero) if rules.deducts else None, ""
     amounts = {CPU: normalized(one.whole.cpu, rules.ratio), MEMORY: one.whole.memory}
     renamed = {names[native]: number for native, number in amounts.items() if native in names}
     if not rules.deducts:
@@ -105,13 +105,14 @@ def _wanted(
     try:
         allocated = third_party_allocations(node.annotations)
     except ObjectError as error:
-        return dict(renamed), _origin(renamed), str(error)
+        return dict(renamed), origin_text(renamed), str(error)
     band = graph.catalogue.class_name(one.resource)
     found = published(renamed, [other.resources for other in allocated if other.priority == band])
-    return dict(found.offered), _origin(found.origin), ""
+    return dict(found.offered), origin_text(found.origin), ""
 
 
-def _origin(amounts: Amounts) -> str:
+def origin_text(amounts: Amounts) -> str:
+    """What an annotation says that a node would offer without deductions."""
     resources = {name: amount_text(name, number) for name, number in sorted(amounts.items())}
     return json.dumps({"resources": resources}, separators=(",", ":"))
 
