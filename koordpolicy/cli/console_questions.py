@@ -1,10 +1,11 @@
 """What answers the console's questions: the same functions that `koordpolicy explain` prints the answers of."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from koordpolicy.algorithms.quota_lending import lending_below
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.explain import answer_data
 from koordpolicy.cli.explain_admission import READ, plain_admission
@@ -18,7 +19,7 @@ from koordpolicy.cli.explain_pod import (
     scheduler_of_picture,
     where_it_goes,
 )
-from koordpolicy.cli.explain_quota import plain_quota, quota_of_picture
+from koordpolicy.cli.explain_quota import plain_lending, plain_quota, quota_of_picture
 from koordpolicy.cli.explain_record import recorded_in
 from koordpolicy.cli.pod_policies import Policies
 from koordpolicy.cli.snapshot_facts import SnapshotFacts
@@ -113,20 +114,30 @@ class ConsoleQuestions:
         """See `Questions`."""
         quotas = self._scheduler_of(picture).cache.state.quotas
         found = []
+        lent: dict[tuple[str, str], dict[str, Any]] = {}
         for kept in quotas:
             name = kept.quota.name
-            account = quotas.sums(name).get(name)
+            sums = quotas.sums(name)
+            account = sums.get(name)
             if account is not None and not quotas.outside(name):
+                parent = "" if account.parent is None else account.parent.terms.name
+                if account.parent is not None and (kept.tree, parent) not in lent:
+                    lent[kept.tree, parent] = {
+                        resource: plain_lending(lending_below(sums, parent, resource, split))
+                        for above, resource, split in sums.splits(name)
+                        if above == parent
+                    }
                 found.append(
                     {
                         "quota": name,
-                        "parent": "" if account.parent is None else account.parent.terms.name,
+                        "parent": parent,
                         "tree": kept.tree,
                         "min": dict(account.terms.min),
                         "max": dict(account.terms.max),
                         "request": dict(account.request),
                         "used": dict(account.used),
                         "limit": dict(quotas.limit(name)),
+                        "lending": _of_one(name, lent.get((kept.tree, parent), {})),
                         "pods": len(quotas.pods_of(name)),
                         "waiting": sum(not one.placed for one in quotas.pods_of(name).values()),
                     }
@@ -158,6 +169,19 @@ class ConsoleQuestions:
     def _of(self, picture: Snapshot) -> None:
         if self._picture is not picture:
             self._picture, self._facts, self._scheduler = picture, None, None
+
+
+def _of_one(name: str, level: Mapping[str, Any]) -> dict[str, Any]:
+    """What one quota of a level has of others and what others have of it, by resource."""
+    return {
+        resource: {
+            "from": {one["lender"]: one["amount"] for one in told["loans"] if one["borrower"] == name},
+            "to": {one["borrower"]: one["amount"] for one in told["loans"] if one["lender"] == name},
+            "free": told["free"].get(name, 0),
+            "beyond": told["beyond"].get(name, 0),
+        }
+        for resource, told in level.items()
+    }
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
+from koordpolicy.algorithms.quota_lending import QuotaLending, lending_below
 from koordpolicy.algorithms.quota_level import ResourceSplit
 from koordpolicy.algorithms.quota_sums import QuotaAccount
 from koordpolicy.cli.command import OK, CannotRunError
@@ -41,11 +42,12 @@ _SIBLINGS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """One resource at one parent on the way down: how it is shared, and which of the quotas there is on the way."""
+    """One resource at one parent on the way down: how it is shared, who lends to whom, and which quota there is on the way."""
 
     parent: str
     resource: str
     split: ResourceSplit
+    lending: QuotaLending
     on_the_way: str
 
 
@@ -96,7 +98,8 @@ def quota_of_picture(policies: Policies, cluster: Snapshot, name: str, terminal:
     way = [one.terms.name for one in sums.path(name) or ()]
     below = dict(zip([ROOT_QUOTA, *way], way, strict=False))
     levels = tuple(
-        _Level(parent, resource, found, below[parent]) for parent, resource, found in sums.splits(name)
+        _Level(parent, resource, found, lending_below(sums, parent, resource, found), below[parent])
+        for parent, resource, found in sums.splits(name)
     )
     waiting = sum(not one.placed for one in quotas.pods_of(name).values())
     rules = dict(_rules(policies.graph, kept.quota))
@@ -158,6 +161,18 @@ def _plain_level(level: _Level) -> dict[str, Any]:
         "rounds": [
             {"left": one.left, "weight": one.weight, "handed": dict(one.handed)} for one in split.split.rounds
         ],
+        "lending": plain_lending(level.lending),
+    }
+
+
+def plain_lending(found: QuotaLending) -> dict[str, Any]:
+    """As JSON values: each loan, and by quota what it uses above its floor of nobody's, or of more than there is."""
+    return {
+        "loans": [
+            {"lender": one.lender, "borrower": one.borrower, "amount": one.amount} for one in found.loans
+        ],
+        "free": dict(found.free),
+        "beyond": dict(found.beyond),
     }
 
 
@@ -228,6 +243,23 @@ def _level_lines(level: _Level, page: Page) -> Iterator[str]:
     if split.total is not None and any(one.floor < split.mins.get(one.name, 0) for one in split.shares):
         yield from page.wrapped(f"mins are scaled to {_shown(key, scaled)} together.", 4)
     yield from page.wrapped(_words(split, key, total, first), 4)
+    for text in _lending_words(level):
+        yield from page.wrapped(text, 4)
+
+
+def _lending_words(level: _Level) -> Iterator[str]:
+    """From whom the quota on the way has what it uses above its floor, and who uses what it leaves."""
+    key, name, found = level.resource, level.on_the_way, level.lending
+    parts = [f"{_shown(key, one.amount)} of {one.lender}" for one in found.loans if one.borrower == name]
+    if free := found.free.get(name):
+        parts.append(f"{_shown(key, free)} that nobody is guaranteed")
+    if beyond := found.beyond.get(name):
+        parts.append(f"{_shown(key, beyond)} more than it may have by now")
+    if parts:
+        yield f"{name} uses more than it is guaranteed: {', '.join(parts)}."
+    lent = [f"{_shown(key, one.amount)} to {one.borrower}" for one in found.loans if one.lender == name]
+    if lent:
+        yield f"{name} lends {', '.join(lent)}."
 
 
 def _words(split: ResourceSplit, key: str, total: int, first: int) -> str:

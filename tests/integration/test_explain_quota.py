@@ -14,8 +14,10 @@ from koordpolicy.cli.terminal import Terminal
 _LABEL = "quota.scheduling.koordinator.sh/name"
 
 
-def explained(folder: Path, asks: Mapping[str, int], *arguments: str) -> tuple[int, str, str]:
-    """What is said of quotas `a` (4 of 10 cores guaranteed) and `b` (6) whose pods ask for so many cores: code, output, errors."""
+def explained(
+    folder: Path, asks: Mapping[str, int], *arguments: str, placed: bool = False
+) -> tuple[int, str, str]:
+    """What is said of quotas `a` (4 of 10 cores guaranteed) and `b` (6) whose pods ask for so many cores, or have them: code, output, errors."""
     room = {"cpu": "10", "memory": "8Gi", "pods": "10"}
     objects: list[dict[str, Any]] = [
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"capacity": room, "allocatable": room}}
@@ -33,9 +35,10 @@ def explained(folder: Path, asks: Mapping[str, int], *arguments: str) -> tuple[i
             "metadata": {"name": f"of-{name}", "namespace": "default", "uid": name, "labels": {_LABEL: name}},
             "spec": {
                 "schedulerName": "koord-scheduler",
+                "nodeName": "n1" if placed else "",
                 "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": str(cpus)}}}],
             },
-            "status": {"phase": "Pending"},
+            "status": {"phase": "Running" if placed else "Pending"},
         }
         for name, cpus in asks.items()
     ]  # fmt: skip
@@ -67,6 +70,28 @@ def test_what_a_quota_may_use(tmp_path: Path, asks: Mapping[str, int], has: Mapp
             one: number * 1000 for one, number in has.items()
         }
         assert set(found["rules"]) >= {"sharing.min", "sharing.max", "scheduling.limit"}
+
+
+@pytest.mark.parametrize(
+    ("used", "said", "lending"),
+    [
+        (
+            {"a": 9},
+            "a uses more than it is guaranteed: 5 of b.",
+            {"loans": [{"lender": "b", "borrower": "a", "amount": 5000}], "free": {}, "beyond": {}},
+        ),
+        ({"a": 4, "b": 6}, "", {"loans": [], "free": {}, "beyond": {}}),
+    ],
+)
+def test_who_lends_to_whom(
+    tmp_path: Path, used: Mapping[str, int], said: str, lending: Mapping[str, Any]
+) -> None:
+    out = explained(tmp_path, used, "a", placed=True)[1]
+    assert said in out
+    assert ("guaranteed:" in out) == bool(said)
+    found = json.loads(explained(tmp_path, used, "b", "-o", "json", placed=True)[1])
+    assert found["levels"][0]["lending"] == lending
+    assert ("b lends 5 to a." in explained(tmp_path, used, "b", placed=True)[1]) == bool(said)
 
 
 def test_one_that_is_not_there(tmp_path: Path) -> None:

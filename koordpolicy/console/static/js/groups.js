@@ -58,42 +58,49 @@ export class GroupsView {
     }
   }
 
-  /** One resource: who has a guarantee and does not use it, who uses more than that, and so from whom. */
+  /** One resource: who has a guarantee and does not use it, who uses more than that, and from whom. */
   #resource(resource, quotas) {
     const rows = quotas.filter((one) => resource in one.max || resource in one.min);
     const most = Math.max(1, ...rows.map((one) => Math.max(one.used[resource] ?? 0, one.min[resource] ?? 0, Math.min(one.limit[resource] ?? 0, one.max[resource] ?? 0))));
     const parents = new Set(quotas.map((one) => one.parent));
-    const leaves = rows.filter((one) => !parents.has(one.quota));
-    const over = (one) => (one.used[resource] ?? 0) - (one.min[resource] ?? 0);
-    const lenders = leaves.filter((one) => over(one) < 0);
-    const borrowers = leaves.filter((one) => over(one) > 0);
+    const loans = rows.some((one) => Object.keys(one.lending[resource]?.from ?? {}).length > 0);
     return [
       h("h3", {}, resource),
       h(
-        "table",
-        {},
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "quota"), h("th", { scope: "col" }, "in use"), h("th", { scope: "col", class: "number" }, "used"), h("th", { scope: "col", class: "number" }, "guaranteed"), h("th", { scope: "col", class: "number" }, "may use"), h("th", { scope: "col" }, ""))),
-        h("tbody", {}, rows.map((one) => {
-          const used = one.used[resource] ?? 0;
-          const least = one.min[resource] ?? 0;
-          return h(
-            "tr",
-            {},
-            h("td", { class: one.parent && parents.has(one.quota) ? "group" : "" }, h("a", { href: `#/groups/quota/${encodeURIComponent(one.quota)}` }, one.quota), one.parent && !/root/.test(one.parent) && h("span", { class: "muted small" }, ` in ${one.parent}`)),
-            h("td", { class: "wide" }, bar([
-              { name: "guaranteed and used", text: shown(resource, Math.min(used, least)), value: Math.min(used, least), colour: sort("LS") },
-              { name: "borrowed", text: shown(resource, Math.max(0, used - least)), value: Math.max(0, used - least), colour: sort("BE") },
-              { name: "not used", text: shown(resource, Math.max(0, least - used)), value: Math.max(0, least - used), kind: "hatched" },
-            ], most)),
-            h("td", { class: "number" }, shown(resource, used)),
-            h("td", { class: "number" }, shown(resource, least)),
-            h("td", { class: "number" }, one.limit[resource] === undefined ? "no limit" : shown(resource, one.limit[resource])),
-            h("td", { class: "small" }, parents.has(one.quota) ? "" : over(one) > 0 ? `borrows ${shown(resource, over(one))}` : over(one) < 0 && borrowers.length ? `leaves ${shown(resource, -over(one))} to others` : ""),
-          );
-        })),
+        "div",
+        { class: "scroll", tabindex: "0", role: "group", "aria-label": `Quotas of ${resource}` },
+        h(
+          "table",
+          { class: "lent" },
+          h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "quota"), h("th", { scope: "col" }, "in use"), h("th", { scope: "col", class: "number" }, "used"), h("th", { scope: "col", class: "number" }, "guaranteed"), h("th", { scope: "col", class: "number" }, "may use"), h("th", { scope: "col" }, "lends and borrows"))),
+          h("tbody", {}, rows.map((one) => {
+            const used = one.used[resource] ?? 0;
+            const least = one.min[resource] ?? 0;
+            return h(
+              "tr",
+              { "data-quota": one.quota },
+              h("td", { class: one.parent && parents.has(one.quota) ? "group" : "" }, h("a", { href: `#/groups/quota/${encodeURIComponent(one.quota)}` }, one.quota), one.parent && !/root/.test(one.parent) && h("span", { class: "muted small" }, ` in ${one.parent}`)),
+              h("td", { class: "wide" }, bar([
+                { name: "guaranteed and used", text: shown(resource, Math.min(used, least)), value: Math.min(used, least), colour: sort("LS") },
+                { name: "beyond that", text: shown(resource, Math.max(0, used - least)), value: Math.max(0, used - least), colour: sort("BE") },
+                { name: "not used", text: shown(resource, Math.max(0, least - used)), value: Math.max(0, least - used), kind: "hatched" },
+              ], most)),
+              h("td", { class: "number" }, shown(resource, used)),
+              h("td", { class: "number" }, shown(resource, least)),
+              h("td", { class: "number" }, one.limit[resource] === undefined ? "no limit" : shown(resource, one.limit[resource])),
+              h("td", { class: "small" }, h("ul", { class: "plain" }, loansOf(resource, one.lending[resource]).map((text) => h("li", {}, text)))),
+            );
+          })),
+        ),
       ),
-      borrowers.length > 0 &&
-        h("p", { class: "muted small" }, `${borrowers.map((one) => one.quota).join(", ")} use${borrowers.length === 1 ? "s" : ""} more than guaranteed: from ${lenders.map((one) => `${one.quota} (${shown(resource, -over(one))} unused)`).join(", ") || "what nobody is guaranteed"}.`),
+      h(
+        "p",
+        { class: "keys" },
+        h("span", { class: "key" }, h("i", { style: { background: sort("LS") } }), "guaranteed and used"),
+        h("span", { class: "key" }, h("i", { style: { background: sort("BE") } }), "beyond that"),
+        h("span", { class: "key" }, h("i", { class: "hatched" }), "guaranteed, not used"),
+      ),
+      loans && h("p", { class: "muted small" }, "What is used beyond a guarantee is first what nobody is guaranteed; only the rest is borrowed. Several lenders lend in proportion to what they do not use, several borrowers have of each in proportion to what they use beyond."),
     ];
   }
 
@@ -115,6 +122,18 @@ export class GroupsView {
       fill(this.detail, h("p", { class: "trouble" }, error.message));
     }
   }
+}
+
+/** From whom a quota has what it uses beyond its guarantee, and who has what it does not use, in words. */
+function loansOf(resource, lending) {
+  if (!lending) return [];
+  const some = (value) => shown(resource, value);
+  return [
+    ...Object.entries(lending.to).map(([name, value]) => `lends ${some(value)} to ${name}`),
+    ...Object.entries(lending.from).map(([name, value]) => `borrows ${some(value)} from ${name}`),
+    lending.free > 0 && `uses ${some(lending.free)} that nobody is guaranteed`,
+    lending.beyond > 0 && `uses ${some(lending.beyond)} more than it may by now`,
+  ].filter(Boolean);
 }
 
 function gang(told) {
@@ -146,6 +165,7 @@ function quota(told) {
           h("tbody", {}, level.shares.map((one) => h("tr", { class: one.quota === told.quota ? "mine" : "" }, h("td", {}, one.quota), h("td", { class: "number" }, shown(level.resource, one.request)), h("td", { class: "number" }, `${shown(level.resource, one.floor)}${one.lends ? "" : ", kept"}`), h("td", { class: "number" }, shown(level.resource, one.runtime))))),
         ),
       ),
+      level.lending.loans.length > 0 && h("ul", { class: "plain" }, level.lending.loans.map((one) => h("li", {}, `${one.borrower} borrows ${shown(level.resource, one.amount)} from ${one.lender}`))),
     ]),
     Object.keys(told.rules).length > 0 && [h("h3", {}, "By these lines"), h("ul", { class: "rules" }, Object.entries(told.rules).map(([field, at]) => h("li", {}, h("code", {}, field), line(at))))],
   ];
