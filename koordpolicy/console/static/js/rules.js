@@ -5,6 +5,8 @@ import { line, rules, said } from "./source.js";
 
 const ROLES = ["fact", "parameter", "variable", "rule", "decision", "component"];
 const MOST = 200;
+const READABLE = 0.8;
+const LEAST = 0.08;
 
 export class RulesView {
   constructor(route) {
@@ -15,7 +17,21 @@ export class RulesView {
     this.roles = h("div", { class: "roles", role: "group", "aria-label": "What is drawn" });
     this.detail = h("div", { class: "detail", tabindex: "0", role: "region", "aria-label": "Decision" });
     this.overview = h("input", { type: "checkbox", id: "overview", onchange: () => this.#draw(this.name) });
-    this.stage = h("div", { class: "graph-stage" }, this.svg, h("div", { class: "graph-bar" }, this.roles, h("label", { class: "check" }, this.overview, "documents only")));
+    this.bar = h("div", { class: "graph-bar" }, this.roles, h("label", { class: "check" }, this.overview, "documents only"));
+    const middle = () => ((box) => [box.width / 2, box.height / 2])(this.svg.getBoundingClientRect());
+    this.stage = h(
+      "div",
+      { class: "graph-stage" },
+      this.svg,
+      this.bar,
+      h(
+        "div",
+        { class: "zoom", role: "group", "aria-label": "Zoom" },
+        h("button", { type: "button", class: "quiet icon", "aria-label": "Zoom out", onclick: () => this.#zoom(1 / 1.5, ...middle()) }, "−"),
+        h("button", { type: "button", class: "quiet", onclick: () => this.#fit() }, "Fit"),
+        h("button", { type: "button", class: "quiet icon", "aria-label": "Zoom in", onclick: () => this.#zoom(1.5, ...middle()) }, "+"),
+      ),
+    );
     this.element = h(
       "div",
       { class: "policies" },
@@ -155,6 +171,7 @@ export class RulesView {
         box.lines.map((text, at) => s("text", { x: 13, y: 19 + 16 * (at + 1) }, text)),
       );
       part.addEventListener("click", () => this.#choose(box.id));
+      part.addEventListener("focus", () => part.matches(":focus-visible") && this.#show(box));
       part.addEventListener("keydown", (event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
         event.preventDefault();
@@ -178,6 +195,7 @@ export class RulesView {
     if (this.moved) return;
     this.focus = this.focus === id ? null : id;
     this.#paint();
+    if (this.focus) this.#show(this.picture.boxes.find((one) => one.id === id));
     [...this.group.querySelectorAll(".box")].find((one) => one.classList.contains("chosen"))?.focus({ preventScroll: true });
   }
 
@@ -198,18 +216,25 @@ export class RulesView {
     return found;
   }
 
-  #fit(whole = false) {
+  /** All of it; whoever chooses a box sees that closer. */
+  #fit() {
     const box = this.svg.getBoundingClientRect();
-    const scale = Math.min(1, (box.width - 40) / this.picture.width, (box.height - 90) / this.picture.height);
-    // What would be too small to read is shown from its end, where the decision stands.
-    const readable = Math.max(scale, whole ? 0.08 : 0.7);
-    const wide = this.picture.width * readable;
-    const high = this.picture.height * readable;
-    this.view = {
-      scale: readable,
-      x: wide > box.width - 40 ? box.width - 20 - wide : (box.width - wide) / 2,
-      y: high > box.height - 90 ? 60 : 50 + (box.height - 70 - high) / 2.6,
-    };
+    const top = this.bar.offsetTop + this.bar.offsetHeight + 16;
+    const high = Math.max(box.height - top - 60, 40);
+    const scale = Math.max(LEAST, Math.min(1, (box.width - 40) / this.picture.width, high / this.picture.height));
+    this.view = { scale, x: (box.width - this.picture.width * scale) / 2, y: top + Math.max(0, (high - this.picture.height * scale) / 3) };
+    this.#move();
+  }
+
+  /** Bring a box near enough to be read, and into sight. */
+  #show(box) {
+    const stage = this.svg.getBoundingClientRect();
+    const scale = Math.max(this.view.scale, READABLE);
+    const left = box.x * this.view.scale + this.view.x;
+    const top = box.y * this.view.scale + this.view.y;
+    const inside = left >= 0 && top >= 0 && left + box.width * scale <= stage.width && top + box.height * scale <= stage.height;
+    if (inside && scale === this.view.scale) return;
+    this.view = { scale, x: stage.width / 2 - (box.x + box.width / 2) * scale, y: stage.height / 2 - (box.y + box.height / 2) * scale };
     this.#move();
   }
 
@@ -218,7 +243,7 @@ export class RulesView {
   }
 
   #zoom(factor, x, y) {
-    const scale = Math.min(Math.max(this.view.scale * factor, 0.08), 3);
+    const scale = Math.min(Math.max(this.view.scale * factor, LEAST), 3);
     const real = scale / this.view.scale;
     this.view = { scale, x: x - (x - this.view.x) * real, y: y - (y - this.view.y) * real };
     this.#move();
@@ -259,7 +284,7 @@ export class RulesView {
         this.#move();
       } else if (event.key === "+" || event.key === "=") this.#zoom(1.25, box.width / 2, box.height / 2);
       else if (event.key === "-") this.#zoom(0.8, box.width / 2, box.height / 2);
-      else if (event.key === "0") this.#fit(true);
+      else if (event.key === "0") this.#fit();
       else if (event.key === "Escape" && this.focus) this.#choose(this.focus);
       else return;
       event.preventDefault();
