@@ -2,6 +2,7 @@
 import { h, fill, notice } from "./dom.js";
 import { get, post } from "./api.js";
 import { store } from "./store.js";
+import { shownDifferences } from "./diff.js";
 import { rules, said } from "./source.js";
 
 const PAUSE = 350;
@@ -14,10 +15,11 @@ export class PlaygroundView {
     this.state = h("p", { class: "check-state", role: "status" }, "");
     this.findings = h("ul", { class: "findings" });
     this.kind = h("select", { "aria-label": "Kind of policy", onchange: () => this.#try() });
-    this.name = h("input", { type: "text", list: "playground-names", "aria-label": "Node or pod", placeholder: "node or pod", onchange: () => this.#try() });
+    this.name = h("input", { type: "text", list: "playground-names", "aria-label": "Node or pod", placeholder: "node or pod", oninput: () => this.#offer(), onchange: () => this.#try() });
     this.names = h("datalist", { id: "playground-names" });
     this.only = h("input", { type: "checkbox", id: "only-changed", onchange: () => this.#rows() });
     this.rows = h("div", { class: "tried" });
+    this.texts = h("div", { class: "texts" });
     this.element = h(
       "div",
       { class: "playground" },
@@ -32,6 +34,8 @@ export class PlaygroundView {
         h("div", { class: "ask" }, this.kind, this.name, this.names, h("button", { type: "button", class: "primary", onclick: () => this.#try() }, "Ask")),
         h("label", { class: "check" }, this.only, "only what differs"),
         this.rows,
+        h("h2", {}, "What is edited"),
+        this.texts,
       ),
     );
     this.edited = {};
@@ -98,6 +102,7 @@ export class PlaygroundView {
 
   #files() {
     const names = Object.keys({ ...this.live, ...this.edited }).sort();
+    fill(this.texts, shownDifferences(this.live, this.edited));
     fill(
       this.files,
       names.map((name) =>
@@ -154,6 +159,17 @@ export class PlaygroundView {
       return await post("complete", { file: this.file, text, offset });
     } catch {
       return null;
+    }
+  }
+
+  /** Nodes and pods whose names have what is typed in them. */
+  async #offer() {
+    const mine = (this.offered = (this.offered ?? 0) + 1);
+    try {
+      const found = await get("search", { q: this.name.value.trim() });
+      if (mine === this.offered) fill(this.names, found.filter((one) => one.what !== "decision").map((one) => h("option", { value: one.name })));
+    } catch {
+      // What is typed is asked for all the same.
     }
   }
 
