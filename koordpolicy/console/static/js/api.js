@@ -17,9 +17,12 @@ async function asked(path, options = {}) {
 }
 
 let asking = null;
+let refused = false;
 
 function tokenFromUser(wrong) {
-  asking ??= new Promise((resolve) => {
+  const unknown = () => new Unanswered("This console answers owners of its token alone. Reload the page to be asked for it again.");
+  if (refused) throw unknown();
+  asking ??= new Promise((resolve, reject) => {
     const input = h("input", { type: "password", id: "token", autocomplete: "off", required: true, autofocus: true });
     const form = h(
       "form",
@@ -33,8 +36,15 @@ function tokenFromUser(wrong) {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       asking = null;
-      box.close();
       resolve(input.value.trim());
+      box.close();
+    });
+    // Whoever closes it is not asked again and again, and told what to do instead.
+    box.addEventListener("close", () => {
+      if (!asking) return;
+      asking = null;
+      refused = true;
+      reject(unknown());
     });
   });
   return asking;

@@ -47,8 +47,10 @@ async function route() {
   const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   const view = VIEWS.find((one) => one.name === name) ?? VIEWS[0];
   for (const tab of document.querySelectorAll(".tabs a")) {
-    if (tab.dataset.view === view.name) tab.setAttribute("aria-current", "page");
-    else tab.removeAttribute("aria-current");
+    if (tab.dataset.view === view.name) {
+      tab.setAttribute("aria-current", "page");
+      tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+    } else tab.removeAttribute("aria-current");
   }
   document.title = `${view.title} · koordpolicy console`;
   if (shown === view.name && current) {
@@ -104,7 +106,7 @@ async function begin() {
   try {
     await store.begin();
   } catch (error) {
-    fill(place, h("p", { class: "trouble page" }, error.message));
+    fill(place, h("div", { class: "page stack" }, h("h1", {}, "Nothing to show yet"), h("p", { class: "trouble", role: "alert" }, error.message), h("div", {}, h("button", { type: "button", onclick: () => location.reload() }, "Reload"))));
     return;
   }
   const kind = { simulated: "simulated", picture: "picture", live: store.world.steersRollouts ? "live" : "live, read-only" }[store.world.kind];
