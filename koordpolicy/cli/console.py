@@ -28,7 +28,8 @@ from koordpolicy.console.playground import LIMITS, Playground
 from koordpolicy.console.policies import PolicyView
 from koordpolicy.console.process import run_console
 from koordpolicy.console.rollout_hand import RolloutHand
-from koordpolicy.console.worlds.pictured import LiveWorld, PicturedWorld
+from koordpolicy.console.worlds.live import LiveWorld
+from koordpolicy.console.worlds.pictured import PicturedWorld
 from koordpolicy.console.worlds.simulated import SimulatedWorld
 from koordpolicy.console.worlds.world import CannotAnswer, World
 from koordpolicy.graph import RuleGraph

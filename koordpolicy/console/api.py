@@ -115,15 +115,16 @@ class ConsoleApi:
 
     async def _state(self, request: Request) -> Mapping[str, Any]:
         frames = self.world.frames
-        classes, bands = self.world.classes()
+        names = self.world.names()
         return {
             "clock": self.world.clock(),
             "digest": self.policies.graph.digest,
             "generation": frames.generation,
             "frames": len(frames.kept),
             "series": frames.series(_number(request, "after")),
-            "classes": list(classes),
-            "bands": list(bands),
+            "classes": list(names.classes),
+            "bands": list(names.bands),
+            "revisions": list(names.revisions),
         }
 
     def _frames(self, request: Request) -> Response:

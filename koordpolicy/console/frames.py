@@ -17,13 +17,14 @@ COLUMNS: Final = (
     "offered",
     "class",
     "band",
+    "revision",
     "pods",
 )
 """What is kept of a node, a byte each. Shares are of the node's capacity in half percents, `offered` and `requested` of CPU;
-`class` and `band` are places in the lists of the world, of what uses most CPU there; `pods` ends at 255."""
+`class`, `band` and `revision` are places in the lists of the world, the first two of what uses most CPU there; `pods` ends at 255."""
 
 NOBODY: Final = 255
-"""In the columns `class` and `band`: no pod."""
+"""In the columns `class` and `band`: no pod; in all with codes: one that has none, as there are so many."""
 
 _MOST_BYTES: Final = 96 * 2**20
 _AT_A_TIME: Final = 8 * 2**20

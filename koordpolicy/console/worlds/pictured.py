@@ -1,41 +1,40 @@
-"""A cluster at rest, from a snapshot; and one that is photographed again and again, which is a live one."""
+"""A cluster at rest, from a snapshot."""
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from koordpolicy.algorithms.pod_request import effective_requests
-from koordpolicy.console.frames import COLUMNS, Frame, Frames, leading, share
-from koordpolicy.console.worlds.world import CannotAnswer, NodeShown, PodSpan
-from koordpolicy.diagnostics.wording import worded
+from koordpolicy.console.frames import COLUMNS, NOBODY, Frame, Frames, leading, share
+from koordpolicy.console.worlds.endings import ending_of
+from koordpolicy.console.worlds.world import CannotAnswer, Names, NodeShown, PodSpan
+from koordpolicy.descheduler.migration.job import MigrationJob, read_job
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import band_resources
-from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.port import Object
-from koordpolicy.kube.resources import NODE_METRICS
-from koordpolicy.kube.snapshot import Snapshot, SnapshotError
+from koordpolicy.kube.resources import NODE_METRICS, POD_MIGRATION_JOBS
+from koordpolicy.kube.snapshot import Snapshot
+from koordpolicy.model.agent_runs import AgentRuns, read_agent_runs
 from koordpolicy.model.metric import NodeMetric, read_node_metric
 from koordpolicy.model.node import Node, read_node
 from koordpolicy.model.pod import Pod, read_pod
+from koordpolicy.model.policy_revision import InstanceState
 from koordpolicy.model.protocol import CPU, MEMORY, PRIORITY_CLASS, QOS_CLASS
 from koordpolicy.model.unreadable import Unreadable, readable
-
-LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a snapshot shows: nodes, pods, the names of classes and bands that its frame has codes of."""
+    """What a snapshot shows: nodes, pods, the names that its frame has codes of, and how pods end that end."""
 
     snapshot: Snapshot
     nodes: tuple[NodeShown, ...]
     spans: tuple[PodSpan, ...]
-    names: tuple[tuple[str, ...], tuple[str, ...]]
+    names: Names
     frame: Frame
+    endings: Mapping[str, str]
 
 
 class PicturedWorld:
@@ -49,7 +48,7 @@ class PicturedWorld:
         self.frames = Frames()
         self._nodes: tuple[NodeShown, ...] = ()
         self._spans: tuple[PodSpan, ...] = ()
-        self._names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        self._names = Names()
         self._snapshot = snapshot
         self.trouble = ""
         self.behind = ""
@@ -60,7 +59,7 @@ class PicturedWorld:
         """See `World`."""
         return self._nodes
 
-    def classes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def names(self) -> Names:
         """See `World`."""
         return self._names
 
@@ -115,26 +114,42 @@ class PicturedWorld:
             for one in (readable(read_node_metric, obj) for obj in snapshot.of(NODE_METRICS))
             if not isinstance(one, Unreadable)
         }
-        spans = tuple(self._read_pods(snapshot, metrics))
+        runs = {
+            obj["metadata"]["name"]: found
+            for obj in snapshot.of(NODE_METRICS)
+            if isinstance(found := readable(read_agent_runs, obj), AgentRuns)
+        }
+        spans, endings = self._read_pods(snapshot, metrics)
         there = frozenset(node.name for node in nodes)
         on = [span for span in spans if span.node in there]
         # Codes of earlier frames keep their meaning.
-        classes = tuple(dict.fromkeys((*self._names[0], *(span.qos for span in on))))
-        bands = tuple(dict.fromkeys((*self._names[1], *(span.band for span in on))))
-        frame = self._frame(snapshot.taken, nodes, metrics, on, (classes, bands), len(spans))
-        return Seen(snapshot, shown, spans, (classes, bands), frame)
+        decides = [_decides(runs.get(node.name)) for node in nodes]
+        names = Names(
+            tuple(dict.fromkeys((*self._names.classes, *(span.qos for span in on)))),
+            tuple(dict.fromkeys((*self._names.bands, *(span.band for span in on)))),
+            tuple(dict.fromkeys((*self._names.revisions, *decides))),
+        )
+        frame = self._frame(snapshot.taken, nodes, metrics, on, names, decides, len(spans))
+        return Seen(snapshot, shown, spans, names, frame, endings)
 
-    def _read_pods(self, snapshot: Snapshot, metrics: Mapping[str, NodeMetric]) -> list[PodSpan]:
+    def _read_pods(
+        self, snapshot: Snapshot, metrics: Mapping[str, NodeMetric]
+    ) -> tuple[tuple[PodSpan, ...], dict[str, str]]:
         used = {
             f"{pod.namespace}/{pod.name}": pod.usage.get(CPU, 0)
             for one in metrics.values()
             for pod in one.pods
         }
         cpus = self._cpu_names()
-        spans = []
+        spans, endings = [], {}
+        moved = _moved(snapshot)
         for obj in snapshot.pods:
             pod = readable(read_pod, obj)
-            if not isinstance(pod, Pod) or pod.terminal:
+            if not isinstance(pod, Pod):
+                continue
+            if found_ending := ending_of(pod, moved):
+                endings["/".join(pod.key)] = found_ending
+            if pod.terminal:
                 continue
             found = self.graph.catalogue.resolve(
                 pod.labels.get(QOS_CLASS), pod.labels.get(PRIORITY_CLASS), pod.priority, pod.kubernetes_qos
@@ -145,14 +160,14 @@ class PicturedWorld:
                 PodSpan(
                     name,
                     pod.node_name,
-                    0,
+                    _since(pod, snapshot.taken),
                     found.qos,
                     self.graph.catalogue.class_name(found.band),
                     used.get(name, 0),
                     sum(requests.get(one, 0) for one in cpus),
                 )
             )
-        return spans
+        return tuple(spans), endings
 
     def _cpu_names(self) -> tuple[str, ...]:
         bands = (band_resources(self.graph, band).get(CPU) for band in self.graph.classes.bands)
@@ -164,13 +179,15 @@ class PicturedWorld:
         nodes: list[Node],
         metrics: Mapping[str, NodeMetric],
         on: list[PodSpan],
-        names: tuple[tuple[str, ...], tuple[str, ...]],
+        names: Names,
+        decides: list[str],
         pods: int,
     ) -> Frame:
         count = len(nodes)
         place = {node.name: at for at, node in enumerate(nodes)}
         at = [place[span.node] for span in on]
-        classes, bands = names
+        classes, bands = names.classes, names.bands
+        codes = {name: min(code, NOBODY) for code, name in enumerate(names.revisions)}
 
         def every(amount: Callable[[Node, NodeMetric | None], int]) -> np.ndarray[Any, np.dtype[np.int64]]:
             return np.array([amount(node, metrics.get(node.name)) for node in nodes], np.int64)
@@ -200,6 +217,7 @@ class PicturedWorld:
             "offered": share(offered, cpu),
             "class": leading(at, [classes.index(span.qos) for span in on], weight + 1, count),
             "band": leading(at, [bands.index(span.band) for span in on], weight + 1, count),
+            "revision": np.array([codes[one] for one in decides], np.uint8),
             "pods": np.minimum(np.bincount(at, minlength=count) if on else np.zeros(count), 255).astype(
                 np.uint8
             ),
@@ -226,31 +244,20 @@ class PicturedWorld:
         )
 
 
-class LiveWorld(PicturedWorld):
-    """A cluster as it is now: `take` photographs it, every so many seconds. It writes nothing to it."""
+def _since(pod: Pod, now: int) -> int:
+    """Since when a pod is where it is, as far as it says; a clock that is ahead of ours counts as now."""
+    said = pod.started_at if pod.node_name else pod.created_at
+    return min(said or 0, now)
 
-    kind = "live"
 
-    def __init__(
-        self,
-        graph: RuleGraph,
-        snapshot: Snapshot,
-        title: str,
-        take: Callable[[], Awaitable[Snapshot]],
-        interval: float,
-    ) -> None:
-        super().__init__(graph, snapshot, title)
-        self._take = take
-        self._interval = interval
+def _decides(runs: AgentRuns | None) -> str:
+    """The revision by which an agent decides about its node: one that is rolled out there ahead of others, too."""
+    if runs is None:
+        return ""
+    return runs.candidate if runs.candidate and runs.stage == InstanceState.CANARY else runs.revision
 
-    async def follow(self) -> None:
-        """Photograph the cluster again and again; what is in the way is told on the page, until it works again."""
-        while True:
-            await asyncio.sleep(self._interval)
-            try:
-                snapshot = await self._take()
-                self.show(await asyncio.to_thread(self.read, snapshot))
-                self.trouble = ""
-            except (KubeError, SnapshotError) as error:
-                self.trouble = f"the cluster cannot be read: {worded(error)}"
-                LOG.warning("%s", self.trouble)
+
+def _moved(snapshot: Snapshot) -> frozenset[str]:
+    """The pods that migrations are about."""
+    jobs = (readable(read_job, obj) for obj in snapshot.of(POD_MIGRATION_JOBS))
+    return frozenset("/".join(job.pod) for job in jobs if isinstance(job, MigrationJob))

@@ -15,7 +15,7 @@ import numpy as np
 from koordpolicy.agent.reports.node_metric import status_of
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.console.frames import COLUMNS, Frame, Frames, leading, share
-from koordpolicy.console.worlds.world import CannotAnswer, NodeShown, PodSpan
+from koordpolicy.console.worlds.world import CannotAnswer, Names, NodeShown, PodSpan
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.port import Object
@@ -78,7 +78,7 @@ class SimulatedWorld:
             NodeShown(node.name, machine.cpu, machine.memory, dict(node.labels))
             for node, machine in self._begin()
         )
-        self._names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        self._names = Names(revisions=("",))
         self._open: dict[str, tuple[RunningPod, PodSpan]] = {}
         self._spans: list[PodSpan] = []
         self._rows: np.ndarray[Any, np.dtype[np.int64]] | None = None
@@ -114,7 +114,7 @@ class SimulatedWorld:
         """See `World`."""
         return self._nodes
 
-    def classes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def names(self) -> Names:
         """See `World`."""
         return self._names
 
@@ -242,7 +242,7 @@ class SimulatedWorld:
         fleet, now = simulation.fleet, simulation.start + passed
         pods = self._follow(now)
         count = len(fleet.machines)
-        classes, bands = self._names
+        classes, bands = self._names.classes, self._names.bands
         at = [pod.machine.index for pod, _ in pods]
         cpu = (
             np.maximum(fleet.cpu_of(np.array([pod.slot for pod, _ in pods], np.int64)), 0)
@@ -271,6 +271,7 @@ class SimulatedWorld:
             "offered": share(offered, fleet.cpu),
             "class": leading(at, [classes.index(span.qos) for _, span in pods], cpu + 1, count),
             "band": leading(at, [bands.index(span.band) for _, span in pods], cpu + 1, count),
+            "revision": np.zeros(count, np.uint8),  # all agents decide by what is simulated
             "pods": np.minimum(np.bincount(at, minlength=count) if at else np.zeros(count), 255).astype(
                 np.uint8
             ),
@@ -303,7 +304,7 @@ class SimulatedWorld:
         """Note who came and went since the last report; all pods on nodes with what is told of them."""
         simulation = self._simulation
         assert simulation is not None
-        classes, bands = map(list, self._names)
+        classes, bands = list(self._names.classes), list(self._names.bands)
         there: dict[str, tuple[RunningPod, PodSpan]] = {}
         for machine in simulation.fleet.machines:
             for key, pod in machine.pods.items():
@@ -332,5 +333,5 @@ class SimulatedWorld:
             span.end, span.outcome = now, pod.stopping or "finished"
             span.cpu = 0
         self._open = there
-        self._names = (tuple(classes), tuple(bands))
+        self._names = Names(tuple(classes), tuple(bands), self._names.revisions)
         return [*there.values()]

@@ -22,8 +22,6 @@ class NodeShown:
     cpu: int
     memory: int
     labels: Mapping[str, str]
-    revision: str = ""
-    """By which revision its agent decides, where that is told."""
 
     def plain(self) -> dict[str, Any]:
         """As JSON values."""
@@ -32,15 +30,24 @@ class NodeShown:
             "cpu": self.cpu,
             "memory": self.memory,
             "labels": dict(self.labels),
-            "revision": self.revision,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What codes of frames stand for, in their order. A revision is one that agents decide by; the empty one is not told."""
+
+    classes: tuple[str, ...] = ()
+    bands: tuple[str, ...] = ()
+    revisions: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class PodSpan:
     """A pod's time on a node, or before it had one (`node` is then empty): nanoseconds since 1970, `end` None while it lasts.
 
-    `outcome` says how it ended: `finished`, `preempted` for another pod, `evicted` by the agent of its node, `moved` by the descheduler, `lost` with its node, or empty.
+    `outcome` says how it ended: `finished`, `failed`, `preempted` for another pod, `evicted` by the agent of its node, `moved` by the descheduler,
+    `displaced` by whoever asked the Eviction API, `lost` with its node, `gone` where nobody says why, or empty.
     """
 
     pod: str
@@ -86,8 +93,8 @@ class World(Protocol):
         """The nodes, in the order of the frames' rows."""
         ...
 
-    def classes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The names of classes and bands, in the order of the frames' codes."""
+    def names(self) -> Names:
+        """What the codes of the frames stand for."""
         ...
 
     def clock(self) -> dict[str, Any]:

@@ -88,12 +88,21 @@ class Page:
         end = loop.time() + patience
         # An element is handed over as an empty object, which Python takes for nothing.
         asked = f"((found) => (found instanceof Node ? true : found))({expression})"
-        while not (found := await self.ask(asked)):
+        while not (found := await self._asked_meanwhile(asked)):
             if loop.time() > end:
                 text = await self.ask("document.body.innerText.slice(0, 1500)")
                 raise PageProblem(f"not so after {patience:.0f} s: {expression}\n{self.problems}\n{text}")
             await asyncio.sleep(0.05)
         return found
+
+    async def _asked_meanwhile(self, expression: str) -> Any:
+        """The value of JavaScript; nothing while the page goes somewhere else."""
+        try:
+            return await self.ask(expression)
+        except PageProblem as problem:
+            if "navigated" not in str(problem):
+                raise
+            return None
 
     async def go(self, address: str) -> None:
         await self.tell("Page.navigate", url=address)

@@ -27,3 +27,11 @@ async def axe(page: Page) -> list[Any]:
         )
     )
     return found
+
+
+async def middle(page: Page, element: str) -> tuple[float, float]:
+    """Where the middle of an element is on the page, for the mouse."""
+    x, y = await page.ask(
+        f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({element}.getBoundingClientRect())"
+    )
+    return x, y

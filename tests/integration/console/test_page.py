@@ -3,26 +3,34 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.integration.console.browser import Page
 from tests.integration.console.console import console
-from tests.integration.console.driving import Steps, axe, opened
+from tests.integration.console.driving import Steps, axe, middle, opened
+from tests.integration.console.manifests import HOSTILE, manifests
 from tests.parts.deployed import install
 from tests.parts.shared import SharedServer
 
 TITLE = "document.querySelector('.panel h2')?.textContent"
 TIME = "document.querySelector('.time')?.textContent"
-HOSTILE = "<img src=x onerror=\"document.title='taken'\">"
 
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[str]:
     """The example, whose clock is at rest."""
     with console("--paused") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A cluster of manifests."""
+    file = tmp_path_factory.mktemp("cluster") / "cluster.json"
+    file.write_text(json.dumps({"kind": "List", "items": manifests()}))
+    with console("-f", str(file)) as address:
         yield address
 
 
@@ -103,6 +111,68 @@ def test_the_mouse_chooses_pans_and_zooms(demo: str, drive: Callable[[Steps], No
     drive(steps)
 
 
+def test_the_rule_graph_opens_whole_and_is_searched_zoomed_and_collapsed(
+    demo: str, drive: Callable[[Steps], None]
+) -> None:
+    boxes = "[...document.querySelectorAll('.graph .box')]"
+    stage = "document.querySelector('.graph').getBoundingClientRect()"
+    inside = f"(({{left, top, right, bottom}}) => {boxes}.map((one) => one.getBoundingClientRect()).every((one) => one.left >= left && one.top >= top && one.right <= right && one.bottom <= bottom))({stage})"
+    size = f"{boxes}.at(-1).getBoundingClientRect().height"
+
+    async def steps(page: Page) -> None:
+        for width in (390, 1280):
+            await page.size(width, 800)
+            await opened(page, demo, "policies")
+            await page.until(f"{boxes}.length > 6")
+            assert await page.ask(inside), width
+            await page.go("about:blank")
+        await opened(page, demo, "policies")
+        await page.until(f"{boxes}.length > 6")
+        assert await axe(page) == []
+        whole = await page.ask(size)
+        await page.click(
+            *await middle(page, "document.querySelector('.graph-stage [aria-label=\"Zoom in\"]')")
+        )
+        assert await page.ask(size) > 1.4 * whole
+        await page.ask("document.querySelector('.graph').focus()")
+        await page.press("0")
+        assert await page.ask(size) == pytest.approx(whole)
+
+        # By keys to a fact, which is brought near; what has to do with it stays, all else is faint.
+        for _ in range(30):
+            await page.press("Tab")
+            if await page.ask("document.activeElement.classList.contains('fact')"):
+                break
+        chosen = "document.activeElement.querySelector('.title')?.textContent"
+        title = await page.until(chosen)
+        await page.press("Enter")
+        assert await page.ask(chosen) == title
+        assert await page.ask("document.querySelectorAll('.graph .box.faint').length") > 0
+        assert await page.ask(size) > 1.4 * whole
+        near = "(({left, right}) => ((one) => one.left >= left && one.right <= right)(document.activeElement.getBoundingClientRect()))"
+        assert await page.ask(f"{near}({stage})")
+        await page.press("Escape")
+
+        # Collapsed: without facts, then documents alone.
+        count = await page.ask(f"{boxes}.length")
+        facts = await page.ask("document.querySelectorAll('.graph .fact').length")
+        await page.click(*await middle(page, "document.querySelector('.role.fact')"))
+        assert await page.ask(f"{boxes}.length") == count - facts
+        await page.click(*await middle(page, "document.querySelector('#overview')"))
+        await page.until(f"{boxes}.length < {count - facts}")
+
+        await page.press("f")
+        await page.type("growth step agent")
+        await page.until("document.querySelectorAll('.tree a').length === 1")
+        await page.press("Tab", "Tab", "Tab", "Enter")
+        await page.until("document.querySelector('.detail h2')?.textContent === 'CPUSuppress.growth.step'")
+        await page.click(*await middle(page, "document.querySelector('.detail .line')"))
+        here = await page.until("document.querySelector('dialog .here')?.innerText")
+        assert "step" in here
+
+    drive(steps)
+
+
 def test_a_slip_in_the_playground_is_found_where_it_stands(demo: str, drive: Callable[[Steps], None]) -> None:
     async def steps(page: Page) -> None:
         await opened(page, demo, "playground")
@@ -121,6 +191,26 @@ def test_a_slip_in_the_playground_is_found_where_it_stands(demo: str, drive: Cal
         finding = await page.until("document.querySelector('.findings .error')?.innerText")
         assert "try-1.yaml:1" in finding
         assert "KP" in finding
+
+        # What differs from the live text, document by document.
+        shown = (
+            "[...document.querySelectorAll('.document')].map((one) => one.innerText.replaceAll(/\\s+/g, ' '))"
+        )
+        (tried,) = await page.ask(shown)
+        assert tried.startswith("CPUSuppress/tried try-1.yaml, new +7 −0")
+        await page.click(*await middle(page, "document.querySelector('.file[title$=\"batch.yaml\"]')"))
+        await page.ask("document.querySelector('.editor').shadowRoot.querySelector('.cm-content').focus()")
+        await page.chord("End")
+        await page.type("# more")
+        await page.until(f"{shown}.length === 2")
+        changed = (await page.ask(shown))[0]
+        assert changed.startswith("ColocationProfile/best-effort-pods batch.yaml +1 −0")
+        assert changed.endswith("26 + # more")
+        assert await axe(page) == []
+        await page.ask(
+            "[...document.querySelectorAll('button')].find((one) => one.textContent === 'Back to live').click()"
+        )
+        await page.until(f"{shown}.length === 0")
         await page.ask("sessionStorage.clear()")  # which keeps what was edited
 
     drive(steps)
@@ -194,27 +284,57 @@ def test_axe_finds_nothing(demo: str, drive: Callable[[Steps], None], *, dark: b
     drive(steps)
 
 
-def test_hostile_names_are_only_text(tmp_path: Path, drive: Callable[[Steps], None]) -> None:
-    (tmp_path / "cluster.json").write_text(json.dumps({"kind": "List", "items": [*hostile()]}))
-
+def test_hostile_names_are_only_text(manifest: str, drive: Callable[[Steps], None]) -> None:
     async def steps(page: Page) -> None:
         await page.size(600, 800)  # where the view is narrow, too
         for view in (
             "cluster",
             "cluster/node/" + quoted(HOSTILE),
             "cluster/pod/" + quoted(f"{HOSTILE}/{HOSTILE}"),
-            "groups",
+            "groups/quota/" + quoted(HOSTILE),
         ):
-            await opened(page, address, view)
+            await opened(page, manifest, view)
             await page.until("!document.body.innerText.includes('Asking')")
-        await opened(page, address, "cluster/node/" + quoted(HOSTILE))
+        await opened(page, manifest, "cluster/node/" + quoted(HOSTILE))
         assert await page.until(TITLE) == HOSTILE
         await page.until("document.querySelector('.panel tbody a')")
         assert await page.ask("document.querySelectorAll('img').length") == 0
         assert await page.ask("document.title") != "taken"
 
-    with console("-f", str(tmp_path / "cluster.json")) as address:
-        drive(steps)
+    drive(steps)
+
+
+def test_quotas_say_who_lends_what_to_whom(manifest: str, drive: Callable[[Steps], None]) -> None:
+    async def steps(page: Page) -> None:
+        await opened(page, manifest, "groups")
+        cells = "[...document.querySelectorAll('.lent tbody tr')].map((row) => [row.dataset.quota, row.lastElementChild.innerText])"
+        await page.until(f"{cells}.length === 3")
+        assert dict(await page.ask(cells)) == {
+            HOSTILE: "lends 6 to borrower",
+            "borrower": f"borrows 6 from {HOSTILE}",
+            "full": "",
+        }
+        await page.click(*await middle(page, "document.querySelector('.lent a[href$=borrower]')"))
+        await page.until(f"document.querySelector('.detail').innerText.includes({HOSTILE!r})")
+        assert f"borrower borrows 6 from {HOSTILE}" in await page.ask(
+            "document.querySelector('.detail').innerText"
+        )
+        assert await axe(page) == []
+
+    drive(steps)
+
+
+def test_cards_and_zones_of_a_node_say_whose_they_are(manifest: str, drive: Callable[[Steps], None]) -> None:
+    async def steps(page: Page) -> None:
+        await opened(page, manifest, "cluster/node/n0")
+        text = await page.until(
+            "((text) => text?.includes('Zones') && text)(document.querySelector('.panel')?.innerText)"
+        )
+        for said in ("gpu 0", "gpu 1", "65 %", "half 40 %", "pinned 25 %", "CPUs 0-3, 2 free", "has 0-1"):
+            assert said in text
+        assert await axe(page) == []
+
+    drive(steps)
 
 
 def test_a_rollout_says_what_the_new_revision_decides_otherwise(
@@ -280,28 +400,3 @@ def test_a_thousand_nodes_are_there_at_once(drive: Callable[[Steps], None]) -> N
 
 def quoted(text: str) -> str:
     return "".join(f"%{byte:02x}" for byte in text.encode())
-
-
-def hostile() -> Iterator[dict[str, Any]]:
-    amounts = {"cpu": "8", "memory": "16Gi", "pods": "110"}
-    yield {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": HOSTILE,
-            "labels": {"pool": HOSTILE, HOSTILE: "a"},
-            "annotations": {HOSTILE: HOSTILE},
-        },
-        "status": {"capacity": amounts, "allocatable": amounts},
-    }
-    for node in (HOSTILE, ""):
-        yield {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                "name": HOSTILE + ("" if node else "2"),
-                "namespace": HOSTILE,
-                "labels": {"koordinator.sh/qosClass": HOSTILE, "pod-group.scheduling.sigs.k8s.io": HOSTILE},
-            },
-            "spec": {"nodeName": node, "containers": [{"name": "main", "image": HOSTILE}]},
-        }

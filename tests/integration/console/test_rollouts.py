@@ -15,7 +15,7 @@ from koordpolicy.runtime.rollout.plan import RolloutPlan, RolloutStep
 from koordpolicy.runtime.rollout.state import Phase, RolloutProgress, Subject, to_json
 from tests.integration.console.browser import Page
 from tests.integration.console.console import console
-from tests.integration.console.driving import Steps, axe, opened
+from tests.integration.console.driving import Steps, axe, middle, opened
 from tests.parts.deployed import install
 from tests.parts.shared import SharedServer
 
@@ -82,13 +82,6 @@ def told(address: str, headers: Mapping[str, str], body: Any) -> tuple[int, str]
         return answer.status, answer.read().decode()
 
 
-async def middle(page: Page, element: str) -> tuple[float, float]:
-    x, y = await page.ask(
-        f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({element}.getBoundingClientRect())"
-    )
-    return x, y
-
-
 def button(action: str) -> str:
     return f"document.querySelector('[data-action=\"{NAME} {action}\"]')"
 
@@ -101,6 +94,11 @@ def test_whoever_has_the_token_pauses_resumes_and_aborts(
 
     async def steps(page: Page) -> None:
         await page.go(f"{steered}/#/revisions")
+        await page.until("document.activeElement?.id === 'token'")
+        await page.click(*await middle(page, "document.querySelector('dialog [aria-label=Close]')"))
+        await page.until("document.querySelector('main').innerText.includes('owners of its token alone')")
+        assert await axe(page) == []
+        await page.click(*await middle(page, "document.querySelector('main button')"))
         await page.until("document.activeElement?.id === 'token'")
         page.problems.clear()  # the browser tells of the answer that a token is wanted
         await page.type(TOKEN)

@@ -69,7 +69,7 @@ def test_what_a_picture_shows() -> None:
     told = row(world, 0, 0)
     assert (told["used"], told["bestEffort"], told["services"]) == (120, 60, 60)
     assert (told["memory"], told["requested"], told["pods"]) == (100, 100, 2)
-    assert world.classes()[0][told["class"]] == "BE"
+    assert world.names().classes[told["class"]] == "BE"
     other = row(world, 0, 1)
     assert (other["used"], other["class"], other["pods"]) == (0, NOBODY, 0)
     sums = world.frames.kept[0].sums
@@ -79,7 +79,7 @@ def test_what_a_picture_shows() -> None:
 def test_codes_of_earlier_frames_keep_their_meaning() -> None:
     world = PicturedWorld(graph(), picture([pod("web", "a", "LS", "4")]), "t")
     world.show(world.read(picture([pod("job", "a", "BE", "1"), pod("web", "b", "LS", "4")])))
-    names = world.classes()[0]
+    names = world.names().classes
     assert names[row(world, 0, 0)["class"]] == "LS"
     assert names[row(world, 1, 0)["class"]] == "BE"
     assert names[row(world, 1, 1)["class"]] == "LS"

@@ -1,5 +1,6 @@
 // Colours of values: one hue from little to much, and a few that are told apart for classes and bands.
 import { store } from "./store.js";
+import { revision } from "./words.js";
 
 const RAMP = {
   light: ["#e8edf6", "#cddaf3", "#a9c0ec", "#7d9fe2", "#517cd4", "#2f5bbd", "#1c3f93"],
@@ -53,24 +54,21 @@ export function sort(name) {
 
 export const empty = () => (theme() === "dark" ? "#171c24" : "#eff1f4");
 
+const NAMES = { class: () => store.classes, band: () => store.bands, revision: () => store.revisions };
+const named = (way, name, at) => (way !== "revision" ? sort(name) : name === "not told" ? empty() : SORTS[theme()][at % 5]);
+
 /** For each node a bucket, and for each bucket its colour. */
 export function painted(way, buckets) {
   const { nodes } = store.world;
   const frame = store.frame;
   const { width, column } = store;
-  if (way === "class" || way === "band") {
-    const names = way === "class" ? store.classes : store.bands;
+  const names = NAMES[way]?.();
+  if (names) {
     for (let at = 0; at < nodes.length; at += 1) {
       const code = frame ? frame[at * width + column[way]] : 255;
       buckets[at] = code < names.length ? code : names.length;
     }
-    return [...names.map(sort), empty()];
-  }
-  if (way === "revision") {
-    const names = [...new Set(nodes.map((node) => node.revision || store.world.revision))];
-    const places = new Map(names.map((name, at) => [name, at]));
-    nodes.forEach((node, at) => (buckets[at] = places.get(node.revision || store.world.revision)));
-    return names.map((_, at) => SORTS[theme()][at % 6]);
+    return [...names.map((name, at) => named(way, name, at)), empty()];
   }
   const from = column[way];
   for (let at = 0; at < nodes.length; at += 1) {
@@ -79,12 +77,7 @@ export function painted(way, buckets) {
   return Array.from({ length: BUCKETS }, (_, at) => ramp(at / (BUCKETS - 1)));
 }
 
+/** What is told apart in a way of colouring, and in which colours; null where it is a share. */
 export function legend(way) {
-  if (way === "class") return store.classes.map((name) => [name || "none", sort(name)]);
-  if (way === "band") return store.bands.map((name) => [name || "none", sort(name)]);
-  if (way === "revision") {
-    const names = [...new Set(store.world.nodes.map((node) => node.revision || store.world.revision))];
-    return names.map((name, at) => [name, SORTS[theme()][at % 6]]);
-  }
-  return null;
+  return NAMES[way]?.().map((name, at) => [way === "revision" ? revision(name) : name || "none", named(way, name, at)]) ?? null;
 }

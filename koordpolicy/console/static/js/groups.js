@@ -63,6 +63,7 @@ export class GroupsView {
     const rows = quotas.filter((one) => resource in one.max || resource in one.min);
     const most = Math.max(1, ...rows.map((one) => Math.max(one.used[resource] ?? 0, one.min[resource] ?? 0, Math.min(one.limit[resource] ?? 0, one.max[resource] ?? 0))));
     const parents = new Set(quotas.map((one) => one.parent));
+    const names = new Set(quotas.map((one) => one.quota));
     const loans = rows.some((one) => Object.keys(one.lending[resource]?.from ?? {}).length > 0);
     return [
       h("h3", {}, resource),
@@ -79,7 +80,7 @@ export class GroupsView {
             return h(
               "tr",
               { "data-quota": one.quota },
-              h("td", { class: one.parent && parents.has(one.quota) ? "group" : "" }, h("a", { href: `#/groups/quota/${encodeURIComponent(one.quota)}` }, one.quota), one.parent && !/root/.test(one.parent) && h("span", { class: "muted small" }, ` in ${one.parent}`)),
+              h("td", { class: one.parent && parents.has(one.quota) ? "group" : "" }, h("a", { href: `#/groups/quota/${encodeURIComponent(one.quota)}` }, one.quota), names.has(one.parent) && h("span", { class: "muted small" }, ` in ${one.parent}`)),
               h("td", { class: "wide" }, bar([
                 { name: "guaranteed and used", text: shown(resource, Math.min(used, least)), value: Math.min(used, least), colour: sort("LS") },
                 { name: "beyond that", text: shown(resource, Math.max(0, used - least)), value: Math.max(0, used - least), colour: sort("BE") },

@@ -245,10 +245,11 @@ export class ClusterMap {
   }
 
   #legend() {
-    const said = `${this.way} ${theme()} ${store.classes} ${store.bands}`;
+    // Of names those that are on the map: over time there may have been many.
+    const named = legend(this.way)?.filter((_, at) => this.starts[at + 1] > this.starts[at]);
+    const said = `${this.way} ${theme()} ${named}`;
     if (said === this.legendSaid) return;
     this.legendSaid = said;
-    const named = legend(this.way);
     if (named) {
       fill(this.legend, named.map(([name, colour]) => h("span", { class: "key" }, h("i", { style: { background: colour } }), name)));
     } else {

@@ -1,9 +1,9 @@
 // What is chosen: a node with its pods, cards and zones; a pod with its story.
-import { h, fill } from "./dom.js";
+import { cross, h, fill } from "./dom.js";
 import { get } from "./api.js";
 import { store } from "./store.js";
 import { ramp, sort } from "./colours.js";
-import { cores, moment, number, percent, size } from "./words.js";
+import { cores, moment, number, percent, revision, size } from "./words.js";
 import { line, rules, said } from "./source.js";
 
 const link = (view, name, text = name) => h("a", { href: `#/${view}/${encodeURIComponent(name)}` }, text);
@@ -15,7 +15,7 @@ function head(what, name, close) {
     "header",
     { class: "panel-head" },
     h("div", {}, h("p", { class: "eyebrow" }, what), h("h2", {}, name)),
-    h("button", { type: "button", class: "quiet icon", "aria-label": "Close", onclick: close }, "×"),
+    h("button", { type: "button", class: "quiet icon", "aria-label": "Close", onclick: close }, cross()),
   );
 }
 
@@ -78,6 +78,7 @@ function figures(node, at) {
   const best = value("bestEffort");
   const withheld = value("withheld");
   const part = (share) => cores((node.cpu * share) / 100);
+  const decides = store.world.kind === "simulated" ? "" : store.revisions[store.value(at, "revision")];
   return [
     h("p", { class: "muted" }, `${cores(node.cpu)} cores, ${size(node.memory)}${Object.hasOwn(node.labels, "pool") ? `, pool ${node.labels.pool}` : ""}`),
     h(
@@ -106,6 +107,7 @@ function figures(node, at) {
       h("div", { class: "figure" }, h("div", { class: "row" }, h("span", {}, "requested"), h("b", {}, percent(value("requested")))), bar([{ name: "requested", text: percent(value("requested")), value: value("requested"), colour: ramp(0.65) }], 100)),
       h("div", { class: "figure" }, h("div", { class: "row" }, h("span", {}, "memory"), h("b", {}, percent(value("memory")))), bar([{ name: "memory", text: percent(value("memory")), value: value("memory"), colour: ramp(0.65) }], 100)),
     ),
+    decides && h("p", { class: "muted" }, "Its agent decides by ", h("code", { title: decides }, revision(decides)), "."),
     value("offered") > 0 && h("p", { class: "muted" }, `Offered a second time, to best-effort work: ${part(value("offered"))} cores.`),
   ];
 }
@@ -215,8 +217,11 @@ export function podPanel(name, close) {
 const ENDS = {
   finished: "Finished",
   preempted: "Preempted for others",
-  evicted: "Evicted by the agent of its node",
+  evicted: "Evicted by its node",
   moved: "Evicted by the descheduler",
+  failed: "Failed",
+  displaced: "Evicted through the Eviction API",
+  gone: "Gone, and nobody says why,",
   lost: "Lost with its node",
 };
 

@@ -10,6 +10,7 @@ class Store extends EventTarget {
   clock = {};
   classes = [];
   bands = [];
+  revisions = [];
   frames = [];
   series = [];
   at = 0;
@@ -57,6 +58,7 @@ class Store extends EventTarget {
     }
     this.classes = told.classes;
     this.bands = told.bands;
+    this.revisions = told.revisions.map((name) => name || (this.world.kind === "simulated" ? this.world.revision : "not told"));
     const before = JSON.stringify(this.clock);
     this.clock = told.clock;
     this.series.push(...told.series);

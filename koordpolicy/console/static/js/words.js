@@ -24,6 +24,9 @@ export function size(bytes) {
 /** An amount of a resource: CPU is counted in millicores, memory in bytes. */
 export const amount = (resource, value) => (/(^|[-/])cpu$/.test(resource) ? cores(value) : /memory$/.test(resource) ? size(value) : number(value));
 
+/** A revision as short as people say it: of a commit or a digest the beginning. */
+export const revision = (name) => name.replace(/^((?:sha256:)?[0-9a-f]{12})[0-9a-f]{8,}$/, "$1");
+
 const two = (value) => String(value).padStart(2, "0");
 
 /** A moment: of a simulation the day and the hour of it, else the clock on the wall. */

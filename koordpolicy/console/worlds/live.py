@@ -1,0 +1,76 @@
+"""A live cluster: photographed again and again."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from koordpolicy.console.worlds.endings import GONE
+from koordpolicy.console.worlds.pictured import PicturedWorld, Seen
+from koordpolicy.console.worlds.world import PodSpan
+from koordpolicy.diagnostics.wording import worded
+from koordpolicy.graph import RuleGraph
+from koordpolicy.kube.errors import KubeError
+from koordpolicy.kube.snapshot import Snapshot, SnapshotError
+
+LOG: Final = logging.getLogger(__name__)
+
+_REMEMBERED: Final = 20_000
+"""Pods that are told of when they are not there any more."""
+
+
+class LiveWorld(PicturedWorld):
+    """A cluster as it is now: `take` photographs it, every so many seconds. It writes nothing to it.
+
+    Pods that are not there any more are remembered with the time of the look that missed them.
+    """
+
+    kind = "live"
+
+    def __init__(
+        self,
+        graph: RuleGraph,
+        snapshot: Snapshot,
+        title: str,
+        take: Callable[[], Awaitable[Snapshot]],
+        interval: float,
+    ) -> None:
+        self._open: dict[tuple[str, str], PodSpan] = {}
+        self._past: deque[PodSpan] = deque(maxlen=_REMEMBERED)
+        self._endings: Mapping[str, str] = {}
+        super().__init__(graph, snapshot, title)
+        self._take = take
+        self._interval = interval
+
+    def show(self, seen: Seen) -> None:
+        """The same, and pods that this look misses have ended."""
+        before = self._open
+        self._open = {(span.pod, span.node): span for span in seen.spans}
+        there = {span.pod for span in seen.spans}
+        for key, span in before.items():
+            now = self._open.get(key)
+            # One that has not said yet since when it is there is the same once it does.
+            if now is None or (span.start and now.start != span.start):
+                span.end, span.cpu = seen.snapshot.taken, 0
+                if span.pod not in there or span.node:  # else it only waited for a node
+                    span.outcome = seen.endings.get(span.pod) or self._endings.get(span.pod) or GONE
+                self._past.append(span)
+        self._endings = seen.endings
+        super().show(seen)
+
+    def spans(self) -> tuple[PodSpan, ...]:
+        """See `World`."""
+        return (*self._past, *self._spans)
+
+    async def follow(self) -> None:
+        """Photograph the cluster again and again; what is in the way is told on the page, until it works again."""
+        while True:
+            await asyncio.sleep(self._interval)
+            try:
+                snapshot = await self._take()
+                self.show(await asyncio.to_thread(self.read, snapshot))
+                self.trouble = ""
+            except (KubeError, SnapshotError) as error:
+                self.trouble = f"the cluster cannot be read: {worded(error)}"
+                LOG.warning("%s", self.trouble)
