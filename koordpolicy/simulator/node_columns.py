@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -23,6 +24,8 @@ from koordpolicy.simulator.machines import Machine
 
 SLOT: Final = "simulator/slot"
 """Where the record of a pod keeps its slot: no fact of the language, but of ours."""
+NO_SLOT: Final = -1
+_slot_of: Final = itemgetter(SLOT)
 _PROD: Final = "prod"
 _PUBLISHED: Final = ("annotations", "resources.", "allocatable.", "capacity.", "physical.", "free.")
 _NATIVE: Final = frozenset(
@@ -75,8 +78,7 @@ class NodeColumns:
                 continue
             for pod in record["pods"]:  # type: ignore[attr-defined]  # a list of records
                 running = machine.pods.get((pod["namespace"], pod["name"]))
-                if running is not None:
-                    pod[SLOT] = running.slot
+                pod[SLOT] = NO_SLOT if running is None else running.slot
             self.table.put(machine.name, record)
         self._records.keep(tuple(self._objects.pods.values()))
 
@@ -90,8 +92,8 @@ class NodeColumns:
             table.write(f"usage.total.{step}", reports.usage[resource])
             table.write(f"usage.prod.{step}", prod[resource])
         records = table.elements("pods").records
-        slots = np.fromiter((record.get(SLOT, -1) for record in records), np.int64, len(records))
-        known = np.flatnonzero(slots >= 0)
+        slots = np.fromiter(map(_slot_of, records), np.int64, len(records))
+        known = np.flatnonzero(slots != NO_SLOT)
         used = fleet.cpu_of(slots[known])
         known, used = known[used >= 0], used[used >= 0]
         table.write_elements("pods", "usage.cpu", used, known)

@@ -24,6 +24,10 @@ _JOURNAL: Final = 65_536
 """So many of the latest changes, at least, are remembered one by one."""
 
 
+_EVERY: Final = -1
+"""Stands in the journal for a change of all rows; who asks about one from before is told of every row."""
+
+
 Mark = tuple[int, dict[str, int]]
 """A version of a table, with its stamps."""
 
@@ -38,7 +42,7 @@ class NodeTable:
 
     __slots__ = (
         "__weakref__", "_first", "_journal", "_names", "_places", "_rows", "_shaped", "_stamps", "_store", "_told",
-        "schema", "strings",
+        "_whole", "schema", "strings",
     )  # fmt: skip
 
     def __init__(self, schema: Schema) -> None:
@@ -52,6 +56,7 @@ class NodeTable:
         self._first = 0
         self._stamps: dict[str, int] = {}
         self._shaped = 0
+        self._whole = 0
         self._told = 0
 
     # --- rows -----------------------------------------------------------------------------------
@@ -138,9 +143,7 @@ class NodeTable:
         Raises ValueError for a value of another class than the column's.
         """
         self._store.fill(path, value)
-        self._journal.extend(range(len(self._names)))
-        self._trim()
-        self._stamps[path] = self._version
+        self._written(path, None)
 
     def write(self, path: str, numbers: Array, rows: Array | None = None) -> None:
         """Set a fact of one number in all rows, or in those with the numbers `rows`, much faster than row by row."""
@@ -158,7 +161,11 @@ class NodeTable:
         self._written(path, None)
 
     def _written(self, path: str, rows: Array | None) -> None:
-        self._journal.extend(range(len(self._names)) if rows is None else rows.tolist())
+        if rows is None or len(rows) == len(self._names):
+            self._journal.append(_EVERY)
+            self._whole = self._version
+        else:
+            self._journal.extend(rows.tolist())
         self._trim()
         self._stamps[path] = self._version
 
@@ -225,7 +232,11 @@ class NodeTable:
         if version < self._first:
             return None
         count = len(self._names)
-        touched = {row for row in self._journal[version - self._first :] if row < count}
+        if self._whole > version:
+            return np.arange(count)
+        touched = set(self._journal[version - self._first :])
+        if self._shaped > version:
+            touched = {row for row in touched if row < count}
         return np.array(sorted(touched), dtype=np.int64)
 
     def changed_since(self, version: int) -> frozenset[str] | None:

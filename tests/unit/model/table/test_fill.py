@@ -1,5 +1,6 @@
 """One value for a fact in all rows: the same as row by row."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,3 +48,27 @@ def test_the_bounds_follow() -> None:
     made.fill("a", 5)
     column = made.column("a")
     assert (column.low, column.high) == (5, 5)
+
+
+def test_a_change_of_all_rows_touches_each_that_is_there() -> None:
+    made = table([{"a": number} for number in range(6)])
+    before = made.version
+    made.write("a", np.arange(6))
+    after = made.version
+    assert after > before
+    assert all_of(made, before) == [0, 1, 2, 3, 4, 5]
+    assert all_of(made, after) == []
+    made.update("4", {"a": 7})
+    made.remove("1")
+    assert all_of(made, before) == [0, 1, 2, 3, 4]
+    assert all_of(made, after) == [1, 4], "the last row is the second now"
+    made.write("a", np.array([1, 2]), np.array([0, 3]))
+    made.write("a", np.arange(5), np.arange(5))
+    assert all_of(made, after) == [0, 1, 2, 3, 4]
+    assert made.column("a").values.tolist() == [0, 1, 2, 3, 4]
+
+
+def all_of(made: NodeTable, version: int) -> list[int]:
+    touched = made.touched_since(version)
+    assert touched is not None
+    return [int(row) for row in touched]
