@@ -109,6 +109,7 @@ export class ClusterMap {
     let common = 0;
     while (common < least.length && least[common] === most[common] && nodes.every((one) => one.name[common] === least[common])) common += 1;
     this.common = least.slice(0, common).search(/[^-._]*$/);
+    this.shortFor = null;
     const labels = new Map();
     for (const node of nodes.slice(0, 2000)) {
       for (const [key, value] of Object.entries(node.labels)) {
@@ -351,38 +352,43 @@ export class ClusterMap {
     const ground = theme() === "dark" ? "#10151d" : "#ffffff";
     const wash = theme() === "dark" ? 0.66 : 0.74;
     const word = Math.min(13, 8 + edge / 26);
+    const inner = edge - 20;
+    const seen = [];
+    for (let node = 0; node < this.nodes.length; node += 1) if (visible(node)) seen.push(node);
+    const left = (node) => this.placed.x[node] * scale + ox;
+    const top = (node) => this.placed.y[node] * scale + oy;
+    // One thing of all nodes after another: another font or colour for each word takes longer than the words.
+    // The colour as a wash below the words, and in full around them.
+    pen.beginPath();
+    for (const node of seen) pen.roundRect(left(node) + 2, top(node) + 2, edge - 4, edge - 4, Math.max(radius - 2, 0));
+    pen.fillStyle = ground;
+    pen.globalAlpha = wash;
+    pen.fill();
+    pen.globalAlpha = 1;
     pen.textBaseline = "alphabetic";
-    for (let node = 0; node < this.nodes.length; node += 1) {
-      if (!visible(node)) continue;
-      const left = this.placed.x[node] * scale + ox;
-      const top = this.placed.y[node] * scale + oy;
-      // The colour as a wash below the words, and in full around them.
-      pen.beginPath();
-      pen.roundRect(left + 2, top + 2, edge - 4, edge - 4, Math.max(radius - 2, 0));
-      pen.fillStyle = ground;
-      pen.globalAlpha = wash;
-      pen.fill();
-      pen.globalAlpha = 1;
-      const inner = edge - 20;
-      pen.textAlign = "left";
-      pen.fillStyle = ink;
-      pen.font = `600 ${word}px system-ui, sans-serif`;
-      pen.fillText(shortened(pen, this.nodes[node].name, this.common, inner), left + 10, top + 10 + word);
-      pen.font = `${word}px system-ui, sans-serif`;
-      pen.fillText(`${Math.round(store.value(node, "used") / 2)} %`, left + 10, top + edge - 24);
-      pen.textAlign = "right";
-      pen.fillText(`${store.value(node, "pods")}`, left + edge - 10, top + edge - 24);
-      const bar = Math.max(5, edge / 16);
-      const parts = [["services", services], ["bestEffort", best]];
-      let at = left + 10;
-      pen.fillStyle = fill;
-      pen.fillRect(left + 10, top + edge - 18 + (8 - bar) / 2, inner, bar);
-      for (const [name, colour] of parts) {
-        const wide = Math.min((inner * store.value(node, name)) / 200, left + 10 + inner - at);
-        pen.fillStyle = colour;
-        pen.fillRect(at, top + edge - 18 + (8 - bar) / 2, wide, bar);
-        at += wide;
-      }
+    pen.fillStyle = ink;
+    pen.textAlign = "left";
+    pen.font = `600 ${word}px system-ui, sans-serif`;
+    if (this.shortFor !== inner) [this.shortFor, this.short] = [inner, new Map()];
+    for (const node of seen) {
+      if (!this.short.has(node)) this.short.set(node, shortened(pen, this.nodes[node].name, this.common, inner));
+      pen.fillText(this.short.get(node), left(node) + 10, top(node) + 10 + word);
+    }
+    pen.font = `${word}px system-ui, sans-serif`;
+    for (const node of seen) pen.fillText(`${Math.round(store.value(node, "used") / 2)} %`, left(node) + 10, top(node) + edge - 24);
+    pen.textAlign = "right";
+    for (const node of seen) pen.fillText(`${store.value(node, "pods")}`, left(node) + edge - 10, top(node) + edge - 24);
+    const bar = Math.max(5, edge / 16);
+    const down = edge - 18 + (8 - bar) / 2;
+    pen.fillStyle = fill;
+    for (const node of seen) pen.fillRect(left(node) + 10, top(node) + down, inner, bar);
+    const wide = (node, name) => (inner * store.value(node, name)) / 200;
+    pen.fillStyle = services;
+    for (const node of seen) pen.fillRect(left(node) + 10, top(node) + down, Math.min(wide(node, "services"), inner), bar);
+    pen.fillStyle = best;
+    for (const node of seen) {
+      const after = Math.min(wide(node, "services"), inner);
+      pen.fillRect(left(node) + 10 + after, top(node) + down, Math.min(wide(node, "bestEffort"), inner - after), bar);
     }
   }
 
