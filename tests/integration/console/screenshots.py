@@ -1,7 +1,7 @@
 """The pictures of the console in README, made anew: `python -m tests.integration.console.screenshots [DIRECTORY]`.
 
-The example's day is simulated up to the afternoon, the playground has one edited document, and the pictures are taken in Chromium
-by the page's own clock and keys. A simulation is the same for the same seed, so only what the page looks like changes them.
+The example's day is simulated up to the morning, report by report, and the playground has two edited documents. A simulation is the
+same for the same seed, so that only what the page looks like changes the pictures.
 """
 
 import asyncio
@@ -17,8 +17,8 @@ from tests.integration.console.console import console
 from tests.integration.console.driving import opened
 
 SITE: Final = REPOSITORY / "deploy" / "site"
-MOMENT: Final = 14 * 3600
-"""Seconds of the day at which the clock rests."""
+REPORTS: Final = 180
+"""Reports of agents, two minutes each, after which the clock rests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ class Picture:
     ready: str
     size: tuple[int, int]
     dark: bool = False
+    then: str = ""
+    """What is done before it is taken."""
 
 
 CLUSTER: Final = (1440, 900)
@@ -47,7 +49,13 @@ PICTURES: Final = (
         CLUSTER,
         dark=True,
     ),
-    Picture("console-rules", "policies", "document.querySelector('.graph .box')", CLUSTER),
+    Picture(
+        "console-rules",
+        "policies",
+        "document.querySelector('.graph .box')",
+        CLUSTER,
+        then="[...document.querySelectorAll('.graph .box.variable')].at(-1).dispatchEvent(new MouseEvent('click'))",
+    ),
     Picture("console-playground", "playground", "document.querySelector('.tried .differs')", CLUSTER),
     Picture(
         "console-narrow",
@@ -60,7 +68,7 @@ PICTURES: Final = (
 
 _EDIT: Final = """
 fetch("/api/files").then((answer) => answer.json()).then(({own}) => {
-  const [file, text] = Object.entries(own).find(([, text]) => text.includes("qosClass: BE"));
+  const [file, text] = Object.entries(own).find(([file]) => file.endsWith("batch.yaml"));
   const added = "---\\napiVersion: koordpolicy.io/v1alpha1\\nkind: CPUSuppress\\nmetadata: {name: tried}\\nspec:\\n  parameters:\\n    threshold: 55%\\n";
   const now = text.replace("band: batch", "band: mid") + added;
   sessionStorage.setItem("koordpolicy-edited", JSON.stringify({[file]: now}));
@@ -72,18 +80,22 @@ async def take(page: Page, address: str, folder: Path) -> None:
     """All pictures of a console whose clock is at rest at the beginning."""
     await opened(page, address)
     steer = "fetch('/api/clock', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(%s)})"
-    await page.ask(steer % "{speed: 0, paused: false}")
+    await page.ask(steer % "{speed: 0}")
+    for _ in range(REPORTS):
+        await page.ask(steer % "{step: true}")
     await page.until(
-        f"fetch('/api/state?after=99999').then((answer) => answer.json()).then(({{clock}}) => clock.passed >= {MOMENT})",
+        f"fetch('/api/state?after=99999').then((answer) => answer.json()).then(({{frames}}) => frames > {REPORTS})",
         300,
     )
-    await page.ask(steer % "{paused: true, speed: 3600}")
+    await page.ask(steer % "{speed: 3600}")
     await page.ask(_EDIT)
     for picture in PICTURES:
         await page.size(*picture.size, dark=picture.dark)
         await page.go("about:blank")
         await opened(page, address, picture.view)
         await page.until(picture.ready, 60)
+        if picture.then:
+            await page.ask(picture.then)
         await asyncio.sleep(1.5)  # until everything has glided to its place
         await page.picture(folder / f"{picture.name}.png")
 

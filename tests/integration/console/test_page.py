@@ -206,6 +206,7 @@ def test_a_slip_in_the_playground_is_found_where_it_stands(demo: str, drive: Cal
         changed = (await page.ask(shown))[0]
         assert changed.startswith("ColocationProfile/best-effort-pods batch.yaml +1 −0")
         assert changed.endswith("26 + # more")
+        assert await page.ask("document.querySelector('.said').getBoundingClientRect().bottom <= innerHeight")
         assert await axe(page) == []
         await page.ask(
             "[...document.querySelectorAll('button')].find((one) => one.textContent === 'Back to live').click()"

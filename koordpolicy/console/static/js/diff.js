@@ -126,10 +126,10 @@ const KINDS = { "-": "gone", "+": "come", " ": "stays" };
 /** The same as elements. */
 export function shownDifferences(live, edited) {
   const all = differences(live, edited);
-  if (!all.length) return [h("p", { class: "muted" }, "Nothing: all documents are those of the live policies.")];
+  if (!all.length) return [];
   const count = all.flatMap((one) => one.hunks.flat()).filter((one) => one.sign !== " ").length;
   return [
-    h("p", { class: "lead" }, `${all.length} document${all.length === 1 ? "" : "s"} differ${all.length === 1 ? "s" : ""} from the live policies.`),
+    h("h2", {}, `${all.length} document${all.length === 1 ? "" : "s"} differ${all.length === 1 ? "s" : ""} from the live policies.`),
     all.map((one) => {
       const size = (sign) => one.hunks.flat().filter((line) => line.sign === sign).length;
       return h(

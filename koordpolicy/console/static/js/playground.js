@@ -25,7 +25,7 @@ export class PlaygroundView {
       { class: "playground" },
       h("h1", { class: "visually-hidden" }, "Playground"),
       h("aside", { class: "side", "aria-label": "Files" }, this.files, h("div", { class: "side-foot" }, h("button", { type: "button", onclick: () => this.#add() }, "New file"), h("button", { type: "button", onclick: () => this.#reset() }, "Back to live"))),
-      h("div", { class: "middle" }, this.place, h("div", { class: "said" }, this.state, this.findings)),
+      h("div", { class: "middle" }, this.place, h("div", { class: "said", tabindex: "0", role: "region", "aria-label": "What the compiler says, and what is edited" }, this.state, this.findings, this.texts)),
       h(
         "div",
         { class: "detail", tabindex: "0", role: "region", "aria-label": "What is decided" },
@@ -34,8 +34,6 @@ export class PlaygroundView {
         h("div", { class: "ask" }, this.kind, this.name, this.names, h("button", { type: "button", class: "primary", onclick: () => this.#try() }, "Ask")),
         h("label", { class: "check" }, this.only, "only what differs"),
         this.rows,
-        h("h2", {}, "What is edited"),
-        this.texts,
       ),
     );
     this.edited = {};
