@@ -3,7 +3,7 @@
 A hint may say yes in vain, and costs an attempt then. It must never say no to a pod that would pass.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,6 +21,9 @@ from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.step import Step
 
 Helps = Callable[[PodKey], bool]
+
+First = Callable[[PodKey], int | None]
+"""The place, among nodes to which something happened, of the first that may help a pod."""
 
 Company: TypeAlias = Callable[[PodView], Sequence[PodView]]
 
@@ -67,7 +70,7 @@ class Hints:
     """The hints of a profile about pods that wait. `company` gives the pods without a node that go with one or not at all."""
 
     __slots__ = (
-        "_cache", "_company", "_fixed", "_known", "_measures", "_of_ways", "_post_filters", "_profile", "_reads", "_records", "_room",
+        "_cache", "_company", "_fixed", "_kinds", "_known", "_measures", "_of_ways", "_post_filters", "_profile", "_reads", "_records", "_room",
     )  # fmt: skip
 
     def __init__(
@@ -91,6 +94,8 @@ class Hints:
         self._fixed = tuple(step for step in profile.filters if _is_fixed(step))
         self._reads: dict[frozenset[str], frozenset[str] | None] = {}
         self._known: dict[PodKey, _Hindered] = {}
+        self._kinds: dict[PodKey, tuple[Record, object, str]] = {}
+        """The kinds of waiting pods, with what they were made of."""
 
     def helped_by(self, view: PodView, decision: PodDecision) -> frozenset[Event]:
         """The events that can help a pod that was refused: those that can help against any of its refusals, and reports of nodes where
@@ -122,24 +127,16 @@ class Hints:
 
         `changed` are the facts of the node that are others now, None where that is not known.
         """
-        free: Mapping[str, int] | None = None
-        if node is not None and node in self._cache:
-            row = self._cache.table.row(self._cache.table.index(node))
-            free = _free(row, empty=event in _EMPTY)
-        if len(self._known) > 2 * len(pods) + _GONE:
-            self._known = {key: one for key, one in self._known.items() if key in pods}
-
+        free = None if node is None else self._free_on(node, event)
+        self._forget_others(pods)
         reservations = self._cache.state.reservations if event is Event.RESERVATION_CHANGED else None
 
         def helps(key: PodKey) -> bool:
             if reservations is not None and not reservations.concerns(pods[key]):
                 return False
-            decision = last.get(key)
-            if decision is None or decision.problem or decision.ahead:
-                return True  # of another profile than this one nothing is known
-            known, view = self._known.get(key), pods[key]
-            if known is None or known.decision is not decision or known.view is not view:
-                known = self._known[key] = self._hindered(view, decision)
+            known = self._known_of(key, pods, last)
+            if known is None:
+                return True
             if event is Event.NODE_CHANGED and not (known.mixed or self._undoes(known.refusing, changed)):
                 return False
             if free is None or event is Event.POD_PLACED or known.beyond or known.fits(free):
@@ -147,6 +144,79 @@ class Hints:
             return event not in _EMPTY and self._can_be_freed(known, str(node), free)
 
         return helps
+
+    def first(
+        self,
+        event: Event,
+        nodes: Sequence[str],
+        pods: Mapping[PodKey, PodView],
+        last: Mapping[PodKey, PodDecision],
+    ) -> First:
+        """The same of one event at each of many nodes, an event after which nothing else of them is another than rows say: which of them
+        is the first that can help a pod, found once for pods that are alike.
+        """
+        free = [(node, self._free_on(node, event)) for node in nodes]
+        self._forget_others(pods)
+        found: dict[Hashable, int | None] = {}
+
+        def of(known: _Hindered) -> int | None:
+            for at, (node, there) in enumerate(free):
+                if there is None or known.fits(there) or self._can_be_freed(known, node, there):
+                    return at
+            return None
+
+        def first(key: PodKey) -> int | None:
+            known = self._known_of(key, pods, last)
+            if known is None or known.beyond:
+                return 0
+            kind = self._kind_of(known)
+            if kind is None:
+                return of(known)
+            if kind not in found:
+                found[kind] = of(known)
+            return found[kind]
+
+        return first
+
+    def _kind_of(self, known: _Hindered) -> Hashable | None:
+        """The same for pods that the same nodes can help, as far as amounts and filters of nodes as such go; None where that is not known."""
+        view = known.view
+        try:
+            placement = view.placement
+        except ObjectError:
+            return None
+        alike = self._post_filters.alike(view.pod.key, known.records)
+        if alike is None or known.others:
+            return None
+        facts, kept = view.facts, self._kinds.get(view.pod.key)
+        if kept is None or kept[0] != facts or kept[1] != placement:
+            said = repr([*map(facts.get, self._profile.fingerprint_facts), placement])
+            kept = self._kinds[view.pod.key] = facts, placement, said
+        return kept[2], alike, tuple(known.wanted.items())
+
+    def _free_on(self, node: str, event: Event) -> Mapping[str, int] | None:
+        """What a node has left, or would have if it were empty where that is enough; None for one that is not known."""
+        if node not in self._cache:
+            return None
+        return _free(self._cache.table.row(self._cache.table.index(node)), empty=event in _EMPTY)
+
+    def _forget_others(self, pods: Mapping[PodKey, PodView]) -> None:
+        """Forget pods that wait no more, once they are many."""
+        if len(self._known) > 2 * len(pods) + _GONE:
+            self._known = {key: one for key, one in self._known.items() if key in pods}
+            self._kinds = {key: one for key, one in self._kinds.items() if key in pods}
+
+    def _known_of(
+        self, key: PodKey, pods: Mapping[PodKey, PodView], last: Mapping[PodKey, PodDecision]
+    ) -> _Hindered | None:
+        """A pod that was refused; None where nothing is known of that, as of a decision by another profile than this one."""
+        decision = last.get(key)
+        if decision is None or decision.problem or decision.ahead:
+            return None
+        known, view = self._known.get(key), pods[key]
+        if known is None or known.decision is not decision or known.view is not view:
+            known = self._known[key] = self._hindered(view, decision)
+        return known
 
     def _hindered(self, view: PodView, decision: PodDecision) -> _Hindered:
         refusing = frozenset(refusals.filter for refusals in decision.refusals)

@@ -1,6 +1,6 @@
 """What follows when no node takes a pod: a profile's post-filters are asked in turn, and somebody waits for a node."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,6 +115,12 @@ class PostFilters:
                 self._ledger.leaves(view.pod) for view in self._cache.pods_on(node).values()
             )
         return any(plugin.may_free(records, node, lacking) for plugin in self._plugins)
+
+    def alike(self, pod: PodKey, records: Mapping[str, Any]) -> Hashable | None:
+        """The same for pods of which `may_help` says the same of every node; None for one that waits for a node of its own."""
+        if self._ledger.promised_to(pod) is not None:
+            return None
+        return tuple([plugin.alike(records) for plugin in self._plugins])
 
     def could(self, cycle: Cycle, evaluation: Evaluation) -> str | None:
         """The node on which room could be made for a pod, if any; nothing follows from it. Raises CycleProblem."""

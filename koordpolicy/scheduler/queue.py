@@ -11,6 +11,7 @@ import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
+from operator import itemgetter
 from typing import Any
 
 from koordpolicy.cluster.events import Event
@@ -124,6 +125,19 @@ class SchedulingQueue:
                 for pod in [pod for key, pod in pods.items() if helps(key)]:
                     del pods[pod.key]
                     self._wait_or_activate(pod, now)
+
+    def happened_at(self, event: Event, now: int, first: Callable[[PodKey], int | None]) -> None:
+        """The same of an event that happened in many places, one after the other: `first` gives the first that can help a pod."""
+        moved: list[tuple[int, int, int, Waiting]] = []
+        for group, (helped_by, pods) in enumerate(self._unschedulable.items()):
+            if event in helped_by:
+                for place, (key, pod) in enumerate(pods.items()):
+                    at = first(key)
+                    if at is not None:
+                        moved.append((at, group, place, pod))
+        for *_, pod in sorted(moved, key=itemgetter(0, 1, 2)):
+            del self._unschedulable[pod.helped_by][pod.key]
+            self._wait_or_activate(pod, now)
 
     def reconsider(self, key: PodKey, now: int) -> None:
         """Try a pod again although no event can help it, once its back-off has ended."""

@@ -13,7 +13,7 @@ says how an object is now, `remove_...` that it is gone. Values come from the re
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -585,6 +585,11 @@ class Scheduler:
         """Something happened that may help pods of the queue, or let one go that waits for a permit."""
         self._waitlist.happened(event, node, changed)
         self._binding.heard(event)
+
+    def reported(self, nodes: Sequence[str]) -> None:
+        """Many nodes have reported at once, and the cache knows it."""
+        self._waitlist.reported(nodes)
+        self._binding.heard(Event.METRIC_CHANGED)
 
     def _heard_promise(self, view: PodView) -> None:
         """News of a pod without a node: the node that the cluster says it waits for, if any."""

@@ -1,6 +1,6 @@
 """The pods that wait for a node, and what is known of each beside its place in the queue."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from koordpolicy.algorithms.backoff import backoff
@@ -93,6 +93,14 @@ class Waitlist:
         if self._queue.awaits(event):
             helps = self._hints.about(event, node, changed, self.pods, self.last)
             self._queue.happened(event, self._clock(), helps)
+
+    def reported(self, nodes: Sequence[str]) -> None:
+        """These nodes have reported, all at once."""
+        event = Event.METRIC_CHANGED
+        if nodes and self._queue.awaits(event):
+            self._queue.happened_at(
+                event, self._clock(), self._hints.first(event, nodes, self.pods, self.last)
+            )
 
     def reconsider(self, key: PodKey) -> None:
         """What refuses a pod is not what refused it: try it again once its back-off has ended."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from koordpolicy.cluster.column_reports import ColumnReports
-from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.listeners import Listeners
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.pods import PodView, scheduler_of
@@ -138,5 +137,4 @@ class SimulatedListeners(Listeners):
         """Reports of many nodes, for the schedulers alone."""
         for one in self._schedulers.all:
             one.cache.set_reports(reports)
-            for name in reports.names:
-                one.happened(Event.METRIC_CHANGED, name)
+            one.reported(reports.names)

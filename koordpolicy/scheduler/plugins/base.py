@@ -468,6 +468,10 @@ class PostFilter(Protocol):
         """
         ...
 
+    def alike(self, records: Mapping[str, Any]) -> Hashable:
+        """The same for pods of which `may_free` says the same, as long as nothing changes; `records` are of the pod."""
+        ...
+
     def find(self, run: FilterRun, results: FilterResults) -> PostFilterResult | NoCandidate:
         """Who goes for the pod, from which node; or why nobody does. `results` are about all nodes. Raises CycleProblem."""
         ...

@@ -1,6 +1,6 @@
 """Post-filters beside preemption: shown with one that is no part of the package, and sends pods away that are spare."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -34,6 +34,9 @@ class Spares:
 
     def may_free(self, records: Mapping[str, Any], node: str, lacking: Mapping[str, int]) -> bool:
         return any(view.pod.labels.get("spare") for view in self._cache.pods_on(node).values())
+
+    def alike(self, records: Mapping[str, Any]) -> Hashable:
+        return True
 
     def find(self, run: FilterRun, results: FilterResults) -> PostFilterResult | NoCandidate:
         for row in np.flatnonzero(~run.unresolvable(results)).tolist():

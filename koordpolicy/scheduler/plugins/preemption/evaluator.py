@@ -1,6 +1,6 @@
 """Preemption as a post-filter: whether a pod may displace others, and whether it waits for some already."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from typing import Final
 
 from koordpolicy.algorithms.eviction import Victims
@@ -36,6 +36,10 @@ class PreemptionEvaluator:
     def may_free(self, records: Records, node: str, lacking: Mapping[str, int]) -> bool:
         """See `PostFilter.may_free`."""
         return self._search.may_free(records, node, lacking) and self._policy.wanted(records)
+
+    def alike(self, records: Records) -> Hashable:
+        """See `PostFilter.alike`."""
+        return repr(self._policy.signature(records)), self._policy.wanted(records)
 
     def find(self, run: FilterRun, results: FilterResults) -> PostFilterResult | NoCandidate:
         """Who goes for a pod that no node took, or why nobody does. Raises CycleProblem."""
