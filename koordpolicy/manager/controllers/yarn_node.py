@@ -10,6 +10,7 @@ from koordpolicy.algorithms.node_record import NodeSight, node_record
 from koordpolicy.graph import About, RuleGraph
 from koordpolicy.graph.bands import band_resources
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts.node import amount_facts
@@ -30,6 +31,8 @@ UNREADABLE: Final = "YARNAnnotationUnreadable"
 AMBIGUOUS: Final = "YARNNodeManagerAmbiguous"
 """Reasons of Events."""
 
+_AGE: Final = "metric.age"
+"""The one fact of a node that changes by itself."""
 _ID: Final = re.compile(r"[^\s/:?#]+:[0-9]{1,5}")
 _NOTHING: Final = BatchAmounts()
 _USUAL: Final = (10.0, 5.0)
@@ -54,6 +57,11 @@ class YARNPlan:
     grace: int = 0
     problem: str = ""
     reason: str = ""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is to be written or told."""
+        return self.step == SharingStep() and not self.problem
 
     @property
     def failed(self) -> bool:
@@ -90,15 +98,17 @@ class YARNNodes:
     _unsure: dict[str, BatchAmounts] = field(default_factory=dict)
     """The most that YARN may have been offered by requests without an answer."""
     _managers: dict[str, tuple[RuleGraph, NodeSight, str]] = field(default_factory=dict)
+    _quiet: dict[str, tuple[tuple[Any, ...], YARNPlan]] = field(default_factory=dict)
+    """What was decided where nothing is to be written, and from what: most nodes are from round to round as they were."""
 
     def begin(self) -> None:
         """We lead from now on: what others have done is in the cluster."""
-        for known in (self._missing, self._claimed, self._unsure, self._managers):
+        for known in (self._missing, self._claimed, self._unsure, self._managers, self._quiet):
             known.clear()
 
     def forget(self, node: str) -> None:
         """The node is gone."""
-        for known in (self._missing, self._claimed, self._unsure, self._managers):
+        for known in (self._missing, self._claimed, self._unsure, self._managers, self._quiet):
             known.pop(node, None)
 
     def claimed(self, node: str, amounts: BatchAmounts) -> None:
@@ -129,8 +139,23 @@ class YARNNodes:
 
     def decide(self, sight: NodeSight, manager: str, running: Mapping[str, NodeManager]) -> YARNPlan | None:
         """What is to be done for a node with that NodeManager, of those that run; None where YARN has nothing to do with it."""
+        name = sight.node.name
+        graph = self.policies(name, sight.node.labels)
+        found = running.get(manager)
+        given = (graph, sight, found, self._claimed.get(name), self._unsure.get(name))
+        known = self._quiet.get(name)
+        if known is not None and known[0] == given:
+            return known[1]
+        plan = self._decide(graph, sight, manager, running)
+        self._quiet.pop(name, None)
+        if plan is not None and plan.quiet and found is not None and not _reads_time(graph):
+            self._quiet[name] = (given, plan)
+        return plan
+
+    def _decide(
+        self, graph: RuleGraph, sight: NodeSight, manager: str, running: Mapping[str, NodeManager]
+    ) -> YARNPlan | None:
         node = sight.node
-        graph = self.policies(node.name, node.labels)
         names = _names(graph)
         try:
             standing = None if names is None else _standing(node, names)
@@ -211,6 +236,17 @@ class YARNNodes:
 
     def _record(self, graph: RuleGraph, sight: NodeSight) -> Record:
         return node_record(sight, graph.catalogue, TIMES, self.now())
+
+
+def _reads_time(graph: RuleGraph) -> bool:
+    """Whether equal facts may give other answers later."""
+
+    def found() -> bool:
+        names = [str(key) for key in graph.decisions if key.kind == KIND]
+        read = {fact for name in names for fact in facts_of(graph.expression(name))}
+        return any(root == "now" or (root, path) == ("node", _AGE) for root, path in read)
+
+    return graph.once(("reads time", KIND), found)
 
 
 def pace_of(graph: RuleGraph) -> tuple[float, float]:

@@ -177,6 +177,35 @@ def test_others_keep_what_they_have() -> None:
     assert found["allocations"][1]["resources"]["kubernetes.io/batch-cpu"] == "5k"
 
 
+def test_nothing_is_decided_anew_about_a_node_that_is_as_it_was() -> None:
+    site = Site()
+    for _ in range(3):
+        site.step()
+        site.small.reconcile()
+    known = site.decide()
+    assert site.decide() is known
+    site.used = site.total
+    assert site.step().step.claim is not None
+    site.small.reconcile()
+    assert site.step().offer == YARNAmounts(28160, 24)
+    site.small.graph = graph(document("YARNNode", "own", {"enabled": False}))
+    assert site.step().offer == NOTHING
+
+
+@pytest.mark.parametrize(
+    "of", ["now.getHours() >= 0", "node.?metric.age.orValue(duration('1s')) > duration('-1s')"]
+)
+def test_what_reads_the_time_is_asked_each_time(of: str) -> None:
+    site = Site({"enabled": {"cel": of}})
+    for _ in range(3):
+        site.step()
+        site.small.reconcile()
+    known = site.decide()
+    assert known is not None
+    assert known.quiet
+    assert site.decide() is not known
+
+
 def test_what_cannot_be_claimed_is_not_used() -> None:
     site = Site(annotations={wire.THIRD_PARTY_ALLOCATIONS: "{"})
     site.total = YARNAmounts(GI, 1)
