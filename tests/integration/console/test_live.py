@@ -51,6 +51,22 @@ def test_a_live_cluster_is_followed(apiserver: SharedServer) -> None:
         code, told = asked(address, f"/api/node?name={name}&room=1")
         assert (code, told["cpu"], told["pods"]) == (200, 8000, [])
 
+        # A pod that was there is remembered once it is gone.
+        pods = "/api/v1/namespaces/default/pods"
+        spec = {"nodeName": name, "containers": [{"name": "main", "image": "none"}]}
+        assert apiserver.request("POST", pods, {"metadata": {"name": name}, "spec": spec})[0] == 201
+        end = time.monotonic() + PATIENCE
+        while not asked(address, f"/api/node?name={name}")[1]["pods"]:
+            assert time.monotonic() < end
+            time.sleep(0.2)
+        gone = {"gracePeriodSeconds": 0}
+        assert apiserver.request("DELETE", f"{pods}/{name}", gone)[0] == 200
+        while asked(address, f"/api/node?name={name}")[1]["pods"]:
+            assert time.monotonic() < end
+            time.sleep(0.2)
+        (span,) = asked(address, f"/api/pod?name={name}")[1]["history"]
+        assert (span["node"], span["outcome"]) == (name, "gone")
+
 
 def test_with_a_token_only_its_owner_is_answered(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("s3cret\n")

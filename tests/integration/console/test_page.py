@@ -59,6 +59,20 @@ def test_the_keyboard_does_everything(demo: str, drive: Callable[[Steps], None])
         await page.until(f"{TIME} === '00:02'")
         await page.press("Escape")
         await page.until("document.querySelector('.panel').hidden")
+        # The clock goes faster or slower, on from the moment that is looked at, and rests.
+        await page.ask("document.querySelector('.controls select').focus()")
+        await page.press("End")
+        chosen = "fetch('/api/state?after=9').then((answer) => answer.json()).then(({clock}) => [clock.speed, clock.paused])"
+        await page.until(f"{chosen}.then(([speed]) => speed === 0)")
+        await page.press("Home")
+        await page.until(f"{chosen}.then(([speed]) => speed === 600)")
+        await page.ask("document.activeElement.blur()")
+        await page.press(" ")
+        await page.until(f"{TIME} === '00:04'")
+        await page.press(" ")
+        await page.until(f"{TIME} > '00:04'")
+        await page.press(" ")
+        await page.until(f"{chosen}.then(([, paused]) => paused)")
         await page.press("/")
         await page.type("shop-1")
         await page.until(
@@ -185,6 +199,18 @@ def test_a_slip_in_the_playground_is_found_where_it_stands(demo: str, drive: Cal
         await page.until("document.querySelector('.tried .differs')")
         changed = await page.ask("document.querySelector('.tried .lead').textContent")
         assert "decisions differ" in changed
+        # Asked of a pod, whose name is offered, as well as of a node.
+        await page.ask("document.querySelector('.ask input').select()")
+        await page.click(*await middle(page, "document.querySelector('.ask input')"))
+        await page.chord("a")
+        await page.type("default/shop-1")
+        await page.until(
+            "[...document.querySelectorAll('#playground-names option')].some((one) => one.value === 'default/shop-1')"
+        )
+        await page.ask("document.querySelector('.ask select').value = 'CPUBurst'")
+        await page.press("Enter")
+        await page.until("document.querySelector('.tried')?.innerText.includes('1000%')")
+        await page.ask("document.querySelector('.ask select').value = 'CPUSuppress'")
         await page.ask("document.querySelector('.editor').shadowRoot.querySelector('.cm-content').focus()")
         await page.type("nonsense: 1\n")
         await page.until("document.querySelector('.check-state')?.textContent.startsWith('Does not compile')")
