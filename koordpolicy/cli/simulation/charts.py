@@ -132,7 +132,7 @@ def _grid(top: float, unit: str) -> Iterator[str]:
 def _clock(times: Sequence[str]) -> Iterator[str]:
     every = -(-len(times) // _TIMES)
     for at in range(0, len(times), every):
-        anchor = "start" if at == 0 else "middle"
+        anchor = "start" if at == 0 else "end" if at == len(times) - 1 else "middle"
         yield f'<text x="{_x(at, len(times)):.1f}" y="{HEIGHT - 6}" text-anchor="{anchor}">{escape(times[at])}</text>'
 
 
