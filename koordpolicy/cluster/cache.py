@@ -24,7 +24,7 @@ from koordpolicy.cluster.column_reports import (
 )
 from koordpolicy.cluster.demand import Demand
 from koordpolicy.cluster.loads import LoadPolicy, LoadRules, loads_of, new_load
-from koordpolicy.cluster.node_rows import differing, row_of_node, row_of_offers
+from koordpolicy.cluster.node_rows import changed_facts, row_of_node, row_of_offers
 from koordpolicy.cluster.nodes import node_schema
 from koordpolicy.cluster.pods import PodView, holds_the_same, same_to_others
 from koordpolicy.cluster.reservations import keeps_room
@@ -389,7 +389,7 @@ class ClusterCache:
                 self.state.node_came(node, at, [placed.view for placed in entry.pods.values()])
             else:
                 self.state.node_changed(before, node, self.table.index(node.name))
-        return differing(row, self.table.row(self.table.index(node.name)))
+        return changed_facts(row, self.table.row(self.table.index(node.name)))
 
     def remove_node(self, name: str) -> None:
         """A node is gone. Its pods stay known until they are removed themselves."""

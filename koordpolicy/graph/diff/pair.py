@@ -37,7 +37,7 @@ from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.proof import Counterexample, Differ, GaveUp, ProofBudget, Proved, Verdict, decide
 from koordpolicy.graph.proof.everyday import MOST_OF, beyond, is_ordinary, within_reason
 from koordpolicy.graph.proof.inputs import Input, inputs, overlaid
-from koordpolicy.graph.proof.reads import differing, reads_of
+from koordpolicy.graph.proof.reads import differing_parts, reads_of
 from koordpolicy.graph.proof.situations import Situation
 from koordpolicy.graph.proof.solve import Named, ordinary
 from koordpolicy.graph.reads import ShownFact, shown_facts
@@ -131,7 +131,7 @@ class DecisionPair:
     def verdict(self) -> Verdict:
         """Whether the two decide alike."""
         if self._verdict is None:
-            differing = self._differing()
+            differing = self._differing_inputs()
             if differing:
                 self._verdict = Counterexample(differing[0].made.records)
             else:
@@ -166,11 +166,11 @@ class DecisionPair:
     @property
     def differs_everyday(self) -> bool:
         """Whether everyday inputs show a difference."""
-        return bool(self._differing())
+        return bool(self._differing_inputs())
 
     def witness(self) -> Mapping[str, Any]:
         """The most telling input on which the answers differ."""
-        return min(self._differing(), key=lambda one: one.rank).made.records
+        return min(self._differing_inputs(), key=lambda one: one.rank).made.records
 
     def tries(self, witnesses: Iterable[Mapping[str, Any]]) -> None:
         """Keep those of other decisions' inputs on which this one differs too, and everyday ones with their facts."""
@@ -178,7 +178,7 @@ class DecisionPair:
             for made in (*overlaid(records, self._how.moment), Input(FOUND, dict(records))):
                 tried = self._asked(made)
                 if not tried.old.same(tried.new):
-                    self._differing().append(tried)
+                    self._differing_inputs().append(tried)
                     self._verdict = Counterexample(self.witness())
 
     def _goal(self, of: RuleName | None = None) -> Differ:
@@ -252,7 +252,7 @@ class DecisionPair:
         """The most telling input that a rule decides in one graph alone: in the old one, or the new one."""
         fitting = [
             one
-            for one in self._differing()
+            for one in self._differing_inputs()
             if (name_of(one.old_rule) == name) is before and (name_of(one.new_rule) == name) is not before
         ]
         best = min(fitting, key=lambda one: one.rank, default=None)
@@ -297,7 +297,7 @@ class DecisionPair:
         if best is None and example.old.error is None and example.new.error is None:
             goal = self._goal(of)
             going = replace(goal, holds=partial(self._goes, way.back, goal))
-            reads = reads_of((*differing(goal.left, goal.right), *goal.expressions))
+            reads = reads_of((*differing_parts(goal.left, goal.right), *goal.expressions))
             records = ordinary(going, reads, self._how.named, self._how.moment)
             best = None if records is None else self._asked(Input(FOUND, dict(records)))
         return None if best is None else self._shown(best)
@@ -314,7 +314,7 @@ class DecisionPair:
         """The inputs with unlike answers that a rule decides in one graph or the other; all without one."""
         return [
             one
-            for one in self._differing()
+            for one in self._differing_inputs()
             if of is None or of in (name_of(one.old_rule), name_of(one.new_rule))
         ]
 
@@ -389,7 +389,7 @@ class DecisionPair:
         rules = best.old_rule, best.new_rule
         alike = (
             (one.old.value, one.new.value)
-            for one in self._differing()
+            for one in self._differing_inputs()
             if not one.made.bent
             and (one.old_rule, one.new_rule) == rules
             and all(fact_within(one.made.records, *place_of(name)) == fact for name, fact in telling.items())
@@ -413,7 +413,7 @@ class DecisionPair:
             return ()
         return shown_facts(graph.ask(self.name, **records), graph.decision(self.name).roots)
 
-    def _differing(self) -> list[_Tried]:
+    def _differing_inputs(self) -> list[_Tried]:
         if self._tried is None:
             expressions = (self._expression(self.old), self._expression(self.new))
             self._tried = []

@@ -229,19 +229,19 @@ def _entry(
         selector["matchLabels"] = plain
     if expressions:
         selector["matchExpressions"] = expressions
-    differing = _differing(layout.strategy, cluster, strategy)
+    overrides = _overrides(layout.strategy, cluster, strategy)
     if BANDWIDTH in layout.strategy.fields and BANDWIDTH in strategy:
-        differing[BANDWIDTH] = strategy[BANDWIDTH]
-    return {"name": entry, "nodeSelector": selector, **differing}
+        overrides[BANDWIDTH] = strategy[BANDWIDTH]
+    return {"name": entry, "nodeSelector": selector, **overrides}
 
 
-def _differing(shape: Fields, base: Strategy, over: Strategy) -> dict[str, Any]:
+def _overrides(shape: Fields, base: Strategy, over: Strategy) -> dict[str, Any]:
     """What an entry has to say; of mappings with any keys each value as a whole, as it is merged."""
     found: dict[str, Any] = {}
     for name, value in over.items():
         before, one = base.get(name), shape.fields[name]
         if isinstance(one, Fields) and isinstance(before, Mapping):
-            inner = _differing(one, before, value)
+            inner = _overrides(one, before, value)
             if inner:
                 found[name] = inner
         elif isinstance(one, Entries) and isinstance(before, Mapping):

@@ -133,7 +133,7 @@ def _keep(kept: dict[Any, None], value: Any) -> None:
         kept[value] = None
 
 
-def differing(left: ir.Node, right: ir.Node) -> tuple[ir.Node, ...]:
+def differing_parts(left: ir.Node, right: ir.Node) -> tuple[ir.Node, ...]:
     """The smallest parts in which two expressions are not the same, left and right in turns."""
     found: list[ir.Node] = []
     waiting = [(left, right)]

@@ -8,7 +8,7 @@ from koordpolicy.graph.proof.draws import Draws
 from koordpolicy.graph.proof.everyday import fits_its_node, is_ordinary
 from koordpolicy.graph.proof.goal import Differ, Goal
 from koordpolicy.graph.proof.pools import Pools
-from koordpolicy.graph.proof.reads import Reads, differing, reads_of
+from koordpolicy.graph.proof.reads import Reads, differing_parts, reads_of
 from koordpolicy.graph.proof.search import Search
 from koordpolicy.graph.proof.smaller import smaller
 from koordpolicy.graph.proof.validity import Seen, is_valid
@@ -42,7 +42,7 @@ def decide(
     """
     if isinstance(goal, Differ) and goal.left == goal.right:
         return Proved()
-    parts = differing(*goal.pairs[0]) if len(goal.pairs) == 1 else ()
+    parts = differing_parts(*goal.pairs[0]) if len(goal.pairs) == 1 else ()
     reads = reads_of((*parts, *goal.expressions))
     seed = hashlib.sha256(
         "\n".join(map(str, (*reads.facts, *reads.integers, *map(text_of, reads.texts)))).encode()

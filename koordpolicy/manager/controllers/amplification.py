@@ -7,7 +7,7 @@ from koordpolicy.algorithms.node_record import NodeSight
 from koordpolicy.graph import About, RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
-from koordpolicy.manager.controllers.node_change import NodeChange, differing
+from koordpolicy.manager.controllers.node_change import NodeChange, to_write
 from koordpolicy.model.facts import Record
 from koordpolicy.model.node import Node, normalization_ratio
 from koordpolicy.model.protocol import CPU_NORMALIZATION_RATIO, RESOURCE_AMPLIFICATION_RATIO
@@ -35,7 +35,7 @@ def ratios_of(graph: RuleGraph, sight: NodeSight, record: Record, now: int) -> N
     except (CelError, ObjectError) as error:
         problems.append(str(error))
     wanted[RESOURCE_AMPLIFICATION_RATIO] = amplified
-    return NodeChange(differing(sight.node.annotations, wanted), problems=tuple(problems))
+    return NodeChange(to_write(sight.node.annotations, wanted), problems=tuple(problems))
 
 
 def _speed(about: About, node: Node) -> dict[str, str]:

@@ -17,7 +17,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers import amplification, device_resources, node_reservation
 from koordpolicy.manager.controllers.formula_versions import FormulaVersions
-from koordpolicy.manager.controllers.node_change import NodeChange, NodePolicy, differing, together
+from koordpolicy.manager.controllers.node_change import NodeChange, NodePolicy, to_write, together
 from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, calculate, reads_cluster
 from koordpolicy.model.facts import Record
@@ -154,7 +154,7 @@ class OvercommitController:
         }
         self.told(graph, name, changes)
         abnormal = ",".join(sorted(self.abnormal(name)))
-        marked = NodeChange(differing(sight.node.annotations, {ABNORMAL: abnormal or None}))
+        marked = NodeChange(to_write(sight.node.annotations, {ABNORMAL: abnormal or None}))
         return Reconciliation(name, calculations, plan, {**changes, KIND: marked}, version)
 
     def _calculations(

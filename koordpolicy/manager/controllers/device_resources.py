@@ -6,7 +6,7 @@ from koordpolicy.algorithms.node_record import NodeSight
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
-from koordpolicy.manager.controllers.node_change import NodeChange, differing
+from koordpolicy.manager.controllers.node_change import NodeChange, to_write
 from koordpolicy.model.facts import Record
 from koordpolicy.model.node import Node
 
@@ -38,7 +38,7 @@ def devices_of(graph: RuleGraph, sight: NodeSight, record: Record, now: int) -> 
         resources.update(offered)
         labels.update(wanted)
     return NodeChange(
-        labels=differing(sight.node.labels, labels),
+        labels=to_write(sight.node.labels, labels),
         resources={
             name: number for name, number in resources.items() if not _stands(sight.node, name, number)
         },

@@ -63,6 +63,6 @@ def together(changes: Mapping[str, NodeChange]) -> NodeChange:
     )
 
 
-def differing(stand: Mapping[str, str], wanted: Mapping[str, str | None]) -> dict[str, str | None]:
+def to_write(stand: Mapping[str, str], wanted: Mapping[str, str | None]) -> dict[str, str | None]:
     """What of the wanted texts does not stand there already."""
     return {name: text for name, text in wanted.items() if stand.get(name) != text}

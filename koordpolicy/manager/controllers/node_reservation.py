@@ -6,7 +6,7 @@ from koordpolicy.algorithms.node_record import NodeSight
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.facts import TIMES
-from koordpolicy.manager.controllers.node_change import NodeChange, differing
+from koordpolicy.manager.controllers.node_change import NodeChange, to_write
 from koordpolicy.model.cpuset import parse_cpuset
 from koordpolicy.model.facts import Record
 from koordpolicy.model.protocol import CPU, MEMORY, NODE_RESERVATION, RESERVATION_BY_POLICY
@@ -30,7 +30,7 @@ def reservation_of(graph: RuleGraph, sight: NodeSight, record: Record, now: int)
         gone: dict[str, str | None] = {RESERVATION_BY_POLICY: None}
         if annotations.get(NODE_RESERVATION) == ours:
             gone[NODE_RESERVATION] = None
-        return NodeChange(differing(annotations, gone))
+        return NodeChange(to_write(annotations, gone))
     amounts = {CPU: about.value("cpu"), MEMORY: about.value("memory")}
     kept: dict[str, Any] = {}
     resources = {name: amount_text(name, number) for name, number in amounts.items() if number}
@@ -45,4 +45,4 @@ def reservation_of(graph: RuleGraph, sight: NodeSight, record: Record, now: int)
         kept["reservedCPUs"] = cpus
     kept["applyPolicy"] = about.value("applyTo")
     text = json_text(kept)
-    return NodeChange(differing(annotations, {NODE_RESERVATION: text, RESERVATION_BY_POLICY: text}))
+    return NodeChange(to_write(annotations, {NODE_RESERVATION: text, RESERVATION_BY_POLICY: text}))

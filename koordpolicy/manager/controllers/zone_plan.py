@@ -44,7 +44,7 @@ def _zone(
     after = dict(before)
     for name, quantity in quantities.items():
         entry = before.get(name, {"name": name})
-        news = _differing(entry, name, quantity, rules.share, force=force)
+        news = _amounts_to_write(entry, name, quantity, rules.share, force=force)
         if news:
             after[name] = {**entry, **news}
     if after == before:
@@ -52,7 +52,9 @@ def _zone(
     return {**zone, "resources": [after[name] for name in sorted(after)]}
 
 
-def _differing(entry: Json, name: str, quantity: Quantity, share: float, *, force: bool) -> dict[str, str]:
+def _amounts_to_write(
+    entry: Json, name: str, quantity: Quantity, share: float, *, force: bool
+) -> dict[str, str]:
     """The amounts of an entry that are to be written."""
     written = str(quantity)
     return {
