@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from koordpolicy.algorithms.descheduling.relief_round import ReliefStop
 from koordpolicy.algorithms.work import finished
 from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.explain_not_meant import not_meant
@@ -18,11 +19,12 @@ from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.relocation import Relocations
 from koordpolicy.descheduler.by_peers import PEER_PLUGINS
 from koordpolicy.descheduler.evictor import within_budgets
+from koordpolicy.descheduler.low_node_load import NEITHER, PoolReport
 from koordpolicy.descheduler.migration.rules import MigrationRules
 from koordpolicy.descheduler.moves import Move
 from koordpolicy.descheduler.process import WATCHED
-from koordpolicy.descheduler.round import Memories, RoundReport, run_round
-from koordpolicy.descheduler.rules import KIND, ProfileRules, Stays
+from koordpolicy.descheduler.round import STOPPED, Memories, RoundReport, run_round
+from koordpolicy.descheduler.rules import KIND, ProfileRules, Stays, StrategyRules
 from koordpolicy.descheduler.snapshot import ClusterSnapshot, SeenNode, SeenPod, snapshot_of
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
@@ -146,57 +148,79 @@ def _reasons(
     if not rules.looks_at(node.facts, now):
         yield Stays("nodes", "the profile does not look at its node")
         return
-    yield from rules.all_that_stays(pod.facts, node.facts, now)
+    barred = list(rules.all_that_stays(pod.facts, node.facts, now))
     kept = report.kept.get(pod.pod.key)
     if kept is not None:
-        yield kept
+        yield from (*barred, kept)
         return
     budget = within_budgets(objects, [], pod)
     if budget is not None:
-        yield budget
+        barred.append(budget)
     # Those that are off are worth a word only where none is on.
     shown = [one for one in rules.strategies if one.enabled] or rules.strategies
-    for strategy in shown:
-        of = f"strategies[{strategy.name}]"
+    said = [_Strategy(graph, rules, report, strategy, elsewhere, now) for strategy in shown]
+    yield from barred
+    if barred and any(one.unwilling(node, pod) is None for one in said):
+        return  # one has it go: nothing but what bars it keeps it
+    for one in said:
+        yield Stays(f"strategies[{one.strategy.name}]", one.unwilling(node, pod) or one.passed_over(node))
+
+
+@dataclass(frozen=True, slots=True)
+class _Strategy:
+    """What one strategy says of a pod in a round."""
+
+    graph: RuleGraph
+    rules: ProfileRules
+    report: RoundReport
+    strategy: StrategyRules
+    elsewhere: bool
+    now: int
+
+    def unwilling(self, node: SeenNode, pod: SeenPod) -> str | None:
+        """Why it does not mean the pod; None where it does."""
+        strategy, now = self.strategy, self.now
         if not strategy.enabled:
-            yield Stays(of, "the strategy is switched off")
-        elif not strategy.looks_at(node.facts, now):
-            yield Stays(of, "the strategy does not look at its node")
-        elif strategy.ended != pod.pod.terminal:
-            yield Stays(of, f"the strategy looks at pods that {'have ended' if strategy.ended else 'run'}")
-        elif not strategy.candidate(pod.facts, node.facts, now):
-            yield Stays(
-                of, f"the strategy does not mean it{not_meant(graph, rules, strategy, pod, node, now)}"
+            return "the strategy is switched off"
+        if not strategy.looks_at(node.facts, now):
+            return "the strategy does not look at its node"
+        if strategy.ended != pod.pod.terminal:
+            return f"the strategy looks at pods that {'have ended' if strategy.ended else 'run'}"
+        if not strategy.candidate(pod.facts, node.facts, now):
+            return (
+                f"the strategy does not mean it{not_meant(self.graph, self.rules, strategy, pod, node, now)}"
             )
-        elif strategy.plugin in PEER_PLUGINS:
-            yield Stays(
-                of, _passed_over(report, strategy.name, elsewhere, "beside the others it need not go")
-            )
-        elif strategy.load is None and not strategy.releases(node.facts, now):
-            yield Stays(of, "its node releases nobody")
-        else:
-            pool = next((one for one in report.pools.get(strategy.name, ()) if one.group_of(node.name)), None)
-            group = "" if pool is None else pool.group_of(node.name)
-            stop = "" if pool is None or pool.stop is None else str(pool.stop)
-            if group:
-                stop = f", and nothing moves there: {stop}" if stop else ", and others go before it"
-                yield Stays(of, f"its node counts as {group}{stop}")
-            elif strategy.load is not None:
-                yield Stays(
-                    of, "the strategy does not count its node: no pool has it, or it has not reported lately"
-                )
-            else:
-                yield Stays(
-                    of, _passed_over(report, strategy.name, elsewhere, "as many as may go are others")
-                )
+        if strategy.plugin in PEER_PLUGINS:
+            return None
+        if strategy.load is None:
+            return None if strategy.releases(node.facts, now) else "its node releases nobody"
+        pool = self._pool(node)
+        if pool is None:
+            return "the strategy does not count its node: no pool has it, or it has not reported lately"
+        group = pool.group_of(node.name)
+        if not pool.is_too_full(node.name):
+            return f"its node counts as {'neither high nor low' if group == NEITHER else group}"
+        if pool.stop is None or pool.stop is ReliefStop.NOTHING_EVICTABLE:
+            return None
+        return f"its node counts as {group}, and nothing moves there: {STOPPED[pool.stop]}"
 
+    def passed_over(self, node: SeenNode) -> str:
+        """Why it does not have a pod go that it means."""
+        others = sum(move.strategy == self.strategy.name for move in self.report.moves)
+        pool = self._pool(node)
+        if pool is not None:
+            why = "others go before it" if pool.stop is None else f"nothing moves there: {STOPPED[pool.stop]}"
+            return f"its node counts as {pool.group_of(node.name)}, and {why}"
+        if others:
+            return f"{others} {'other goes' if others == 1 else 'others go'} before it"
+        if not self.elsewhere:
+            return "no other node has room for it"
+        peers = self.strategy.plugin in PEER_PLUGINS
+        return "beside the others it need not go" if peers else "as many as may go are others"
 
-def _passed_over(report: RoundReport, strategy: str, elsewhere: bool, otherwise: str) -> str:
-    """Why a strategy that means a pod does not have it go."""
-    others = sum(move.strategy == strategy for move in report.moves)
-    if others:
-        return f"{others} {'other goes' if others == 1 else 'others go'} before it"
-    return otherwise if elsewhere else "no other node has room for it"
+    def _pool(self, node: SeenNode) -> PoolReport | None:
+        pools = self.report.pools.get(self.strategy.name, ())
+        return next((one for one in pools if one.group_of(node.name)), None)
 
 
 def _no_migration(graph: RuleGraph, pod: SeenPod, now: int) -> Iterator[Stays]:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Container, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from koordpolicy import __version__
 from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Usage
@@ -136,7 +136,11 @@ def main(
 
 
 class _Parser(argparse.ArgumentParser):
-    """Help that cannot be written is no success."""
+    """Help that cannot be written is no success; and what is wrong is said in a line, without all that would be right."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the process, as kubectl has it; `-h` shows the usage that argparse would put before it."""
+        self.exit(CANNOT_RUN, f"{self.prog}: {message}\nSee '{self.prog} --help'.\n")
 
     def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
         if message and file is sys.stdout:

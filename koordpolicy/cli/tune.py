@@ -93,7 +93,9 @@ def _tuned(
 
     def tell(found: Found, begun: Trial | None) -> None:
         best = best_of(found, objective)
-        reached = "none yet that keeps the constraints" if best is None else f"best {best.value:.4g}"
+        reached = (
+            "none yet that keeps the constraints" if best is None else f"best {objective.shown(best.value)}"
+        )
         number = len(found.trials) + found.failed + (begun is not None)
         terminal.progress(f"trial {number} of {arguments.trials}, {reached}")
 
@@ -123,7 +125,7 @@ def _tuned(
     terminal.progress("comparing by seeds that the search did not use")
     confirmed = confirm(space, best, objective, arguments, pool)
     terminal.end_progress()
-    for line in _confirmed(confirmed, page) if in_words else ():
+    for line in _confirmed(confirmed, objective, page) if in_words else ():
         terminal.print(line)
     if not in_words:
         terminal.print(json_text(evidence(space, objective, found, best, confirmed, seeds), indent=2))
@@ -164,12 +166,12 @@ def _searched(
         )
 
 
-def _confirmed(confirmed: Confirmed, page: Page) -> Iterator[str]:
+def _confirmed(confirmed: Confirmed, objective: Objective, page: Page) -> Iterator[str]:
     one = confirmed.objective
     sure = "sure" if one.matters else "not sure; more --confirm-seeds may make it so"
     yield ""
     yield page.heading("By seeds that the search did not use", counted(len(confirmed.seeds), "seed"))
-    shown = f"  {one.before:.4g} → {one.after:.4g}  {margin(one)}"
+    shown = f"  {objective.shown(one.before)} → {objective.shown(one.after)}  {margin(one, objective)}"
     yield page.paint(shown, GREEN if confirmed.holds else YELLOW) + f"  {sure}"
     for text, times in confirmed.broken.items():
         yield from page.wrapped(f"broken by {counted(times, 'seed')}: {text}", 2)
@@ -192,7 +194,10 @@ def _leave(
         seeds = range(arguments.seed, arguments.seed + arguments.seeds)
         told = evidence(space, objective, found, best, confirmed, seeds)
         as_data = Path(arguments.evidence).suffix == ".json"
-        _put(arguments.evidence, f"{json_text(told, indent=2)}\n" if as_data else markdown(told, confirmed))
+        _put(
+            arguments.evidence,
+            f"{json_text(told, indent=2)}\n" if as_data else markdown(told, confirmed, objective),
+        )
     if not confirmed.holds:
         return
     texts = space.texts(best.steps)

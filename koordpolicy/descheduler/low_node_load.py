@@ -59,6 +59,24 @@ class LoadedPod:
     prod: bool
 
 
+NEITHER: Final = "neither"
+_GROUPED: Final = {
+    LoadGroup.HIGH: "high",
+    LoadGroup.PROD_HIGH: "prod high",
+    LoadGroup.LOW: "low",
+    LoadGroup.BOTH_LOW: "low and prod low",
+    LoadGroup.PROD_LOW: "prod low",
+    LoadGroup.APPROPRIATE: NEITHER,
+    LoadGroup.IGNORED: "of unknown use",
+}
+_WITHOUT_PROD: Final = {
+    **_GROUPED,
+    LoadGroup.PROD_LOW: _GROUPED[LoadGroup.APPROPRIATE],
+    LoadGroup.BOTH_LOW: _GROUPED[LoadGroup.LOW],
+}
+"""Without thresholds for prod pods every node is low by them."""
+
+
 @dataclass(frozen=True, slots=True)
 class PoolReport:
     """What was found of one pool: its nodes by group, why nothing moved (None where something did), what nodes used
@@ -72,12 +90,18 @@ class PoolReport:
     before: NDArray[np.int64]
     budget: Mapping[str, int] | None = None
 
+    @property
+    def words(self) -> Mapping[LoadGroup, str]:
+        """What groups are called; of prod pods only where some threshold is about them."""
+        return _GROUPED if (self.table.prod_thresholds.low < self.table.capacity).any() else _WITHOUT_PROD
+
+    def is_too_full(self, node: str) -> bool:
+        """Whether pods are to leave a node."""
+        return any(node in self.groups.get(one, ()) for one in (LoadGroup.HIGH, LoadGroup.PROD_HIGH))
+
     def group_of(self, node: str) -> str:
         """How a node counts, in words; empty where it is in another pool."""
-        return next(
-            (group.name.lower().replace("_", " ") for group, names in self.groups.items() if node in names),
-            "",
-        )
+        return next((self.words[group] for group, names in self.groups.items() if node in names), "")
 
 
 @dataclass(frozen=True, slots=True)

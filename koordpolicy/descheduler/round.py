@@ -142,7 +142,7 @@ def report_text(report: RoundReport) -> Iterator[str]:
         for pool in pools:
             yield f"  {_asked_of(strategy, pool)}: {_groups(pool)}"
             if pool.stop is not None:
-                yield f"    nothing moves: {_STOPPED[pool.stop]}"
+                yield f"    nothing moves: {STOPPED[pool.stop]}"
             for name, shares in _gains(pool).items():
                 yield f"    {name}: {', '.join(f'{key} {one:.0f} % → {other:.0f} %' for key, (one, other) in shares.items())}"
     for move in report.moves:
@@ -176,7 +176,7 @@ def why_nothing_moves(report: RoundReport) -> str:
     if report.idle or not report.asked:
         return report.idle or _UNASKED
     stopped = [
-        f"{_asked_of(strategy, pool)}: {_STOPPED[pool.stop]}"
+        f"{_asked_of(strategy, pool)}: {STOPPED[pool.stop]}"
         for strategy, pools in report.pools.items()
         for pool in pools
         if pool.stop is not None
@@ -229,22 +229,7 @@ def report_data(report: RoundReport) -> dict[str, Any]:
     }
 
 
-_GROUPED: Final = {
-    LoadGroup.HIGH: "high",
-    LoadGroup.PROD_HIGH: "prod high",
-    LoadGroup.LOW: "low",
-    LoadGroup.BOTH_LOW: "low and prod low",
-    LoadGroup.PROD_LOW: "prod low",
-    LoadGroup.APPROPRIATE: "neither",
-    LoadGroup.IGNORED: "of unknown use",
-}
-_WITHOUT_PROD: Final = {
-    **_GROUPED,
-    LoadGroup.PROD_LOW: _GROUPED[LoadGroup.APPROPRIATE],
-    LoadGroup.BOTH_LOW: _GROUPED[LoadGroup.LOW],
-}
-"""Without thresholds for prod pods every node is low by them."""
-_STOPPED: Final = {
+STOPPED: Final = {
     ReliefStop.NO_SOURCE: "no node is above its high thresholds",
     ReliefStop.NO_ANOMALY: "no node has been above its high thresholds for long enough",
     ReliefStop.NO_TARGET: "no node is below its low thresholds, to take pods",
@@ -252,13 +237,13 @@ _STOPPED: Final = {
     ReliefStop.ALL_LOW: "all nodes are below their low thresholds",
     ReliefStop.NOTHING_EVICTABLE: "no pod of the nodes that are too full may go, or has room elsewhere",
 }
+"""Why nothing moves in a pool, in words."""
 
 
 def _groups(pool: PoolReport) -> str:
-    """How many nodes are what, by the words of policy; of prod pods only where some threshold is about them."""
-    words = _GROUPED if (pool.table.prod_thresholds.low < pool.table.capacity).any() else _WITHOUT_PROD
+    """How many nodes are what, by the words of policy."""
     counts = Counter[str]()
-    for group, word in words.items():
+    for group, word in pool.words.items():
         counts[word] += len(pool.groups.get(group, ()))
     return ", ".join(f"{count} {word}" for word, count in counts.items() if count)
 

@@ -348,7 +348,8 @@ def _one(document: Document, fault: ErrorDetails, path: Path, found: Diagnostics
     context: dict[str, Any] = fault.get("ctx") or {}
     kind = fault["type"]
     if kind == "policy":
-        _refusal(document, context, path, found)
+        for one in (context, *context["others"]):
+            _refusal(document, one, path, found)
     elif kind == "missing":
         meaning = _fields_at(document, path[:-1]).get(str(path[-1]))
         at = document.positions.key(path[:-1]) if len(path) > 1 else document.span

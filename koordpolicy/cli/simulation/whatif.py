@@ -12,6 +12,8 @@ from koordpolicy.simulator.comparison import Compared, Unit, compare
 Report = Mapping[str, Any]
 _NAME = 30
 _HARMLESS: Final = re.compile(r"[A-Za-z0-9 ,%-]+")
+_IN_THEMSELVES: Final = (Unit.SHARE, Unit.SECONDS, Unit.MILLISECONDS)
+"""Units that stand beside each number; the others stand once, behind all of them."""
 _MARKS: Final = re.compile(r"[!-,:-@\[-`{-~]|(?<=www)\.", re.IGNORECASE)
 """ASCII's punctuation but `-`, `.` and `/`, which mean nothing within a line; the dot makes a link of what begins with `www`."""
 
@@ -74,7 +76,10 @@ def _line(one: Compared, page: Page) -> str:
     style = {True: GREEN, False: YELLOW, None: ""}[one.better]
     name = page.short(one.measure.name, _NAME).ljust(_NAME)
     moved = f"{_amount(one.before, one.measure.unit):>11} → {_amount(one.after, one.measure.unit):<11}"
-    return f"  {name}{moved} {page.paint(_margin(one), style) if style else _margin(one)}".rstrip()
+    margin = _margin(one)
+    if one.measure.unit not in _IN_THEMSELVES:
+        margin += f" {one.measure.unit}"
+    return f"  {name}{moved} {page.paint(margin, style) if style else margin}".rstrip()
 
 
 def _margin(one: Compared) -> str:

@@ -66,7 +66,7 @@ def evidence(
 ) -> dict[str, Any]:
     """All of it as data; without a best choice, or one that was compared, null stands for what they would say."""
     return {
-        "objective": {"expression": objective.text, "direction": "maximise" if objective.maximise else "minimise"},
+        "objective": {"expression": objective.text, "direction": "maximise" if objective.maximise else "minimise", "unit": objective.unit},
         "constraints": list(objective.constraints),
         "values": [
             {
@@ -116,13 +116,18 @@ def _confirmation(confirmed: Confirmed) -> dict[str, Any]:
     }
 
 
-def margin(one: Compared) -> str:
-    """The difference of an objective, with its interval."""
-    text = f"{one.difference:+.4g}"
-    return text if one.low is None or one.high is None else f"{text} ± {(one.high - one.low) / 2:.3g}"
+def margin(one: Compared, objective: Objective) -> str:
+    """The difference of an objective, with its interval and unit."""
+    sign = "+" if one.difference >= 0 else "−"
+    text = f"{sign}{objective.shown(abs(one.difference))}"
+    return (
+        text
+        if one.low is None or one.high is None
+        else f"{text} ± {objective.shown((one.high - one.low) / 2)}"
+    )
 
 
-def markdown(told: Mapping[str, Any], confirmed: Confirmed) -> str:
+def markdown(told: Mapping[str, Any], confirmed: Confirmed, objective: Objective) -> str:
     """The same for a merge request."""
     values = [
         f"| `{one['name']}` | {one['before']} | {one['after']} | {one['range'][0]} to {one['range'][1]} |"
@@ -135,8 +140,8 @@ def markdown(told: Mapping[str, Any], confirmed: Confirmed) -> str:
     broken = "".join(f"\n\nBroken in {times} of them: `{text}`" for text, times in new["broken"].items())
     summary = (
         f"{counted(len(told['trials']), 'trial')} by {counted(len(told['search']['seeds']), 'seed')}. By"
-        f" {counted(len(new['seeds']), 'seed')} that the search did not use: {new['before']:.4g} → {new['after']:.4g}"
-        f" ({margin(confirmed.objective)}, {'sure' if new['sure'] else 'not sure'}).{broken}"
+        f" {counted(len(new['seeds']), 'seed')} that the search did not use: {objective.shown(new['before'])} →"
+        f" {objective.shown(new['after'])} ({margin(confirmed.objective, objective)}, {'sure' if new['sure'] else 'not sure'}).{broken}"
     )
     return "\n".join(
         (

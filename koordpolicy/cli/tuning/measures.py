@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.types import DOUBLE, STRING, Type, map_of, record
 from koordpolicy.language.facts.table import Fact, Record
 
@@ -163,6 +164,37 @@ def measured(report: Mapping[str, Any]) -> dict[str, Any]:
         if value is not None:
             found[fact.path] = _number(value)
     return found
+
+
+def unit_of(node: ir.Node) -> str:
+    """What an expression over the report counts: of sums, differences and choices the one unit of their parts; else nothing."""
+    units = _units(node)
+    return units.pop() if len(units) == 1 else ""
+
+
+def _units(node: ir.Node) -> set[str]:
+    """The units of what an expression gives; the empty text is among them where a part has none that can be told."""
+    match node:
+        case ir.Const():
+            return set()  # a number beside others is of their unit
+        case ir.Field(base=ir.Var(), path=path) | ir.OptField(base=ir.Var(), path=path):
+            return {_UNITS.get(path, "")}
+        case ir.Field(base=ir.Index(index=ir.Const(value=str(name)))):
+            return {_OF_OFFERS.get(name.rpartition("-")[2], "")}
+        case ir.Index(operand=operand) | ir.Select(operand=operand) | ir.Cast(operand=operand):
+            return _units(operand)
+        case ir.OrElse(operand=operand, other=other):
+            return _units(operand) | _units(other)
+        case ir.Call(overload="_+_(double,double)" | "_-_(double,double)" | "-_(double)", args=args):
+            return {unit for one in args for unit in _units(one)}
+        case ir.Cond(then=then, otherwise=otherwise):
+            return _units(then) | _units(otherwise)
+    return {""}
+
+
+_OF_OFFERS: Final = {"cpu": "cores", "memory": "bytes"}
+"""How amounts of overcommitted resources are counted, by the end of their names: `kubernetes.io/batch-cpu`."""
+_UNITS: Final = {one.path: one.unit for one in MEASURED if "," not in one.unit}
 
 
 def _number(value: Any) -> Any:

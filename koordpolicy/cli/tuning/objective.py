@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from koordpolicy.cli.command import CannotRunError
-from koordpolicy.cli.tuning.measures import NEEDS, OFFER, REPORT, measured
+from koordpolicy.cli.tuning.measures import NEEDS, OFFER, REPORT, measured, unit_of
 from koordpolicy.diagnostics import Severity
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.checker import Problem, check_as
@@ -39,7 +39,10 @@ class Value:
 
 
 class Objective:
-    """An objective with its constraints, compiled. Raises `CannotRunError` for what has no meaning, with its place."""
+    """An objective with its constraints, compiled. Raises `CannotRunError` for what has no meaning, with its place.
+
+    `unit` is what it counts; empty where that is no single thing.
+    """
 
     def __init__(self, text: str, constraints: Sequence[str], *, maximise: bool) -> None:
         self.text, self.maximise, self.constraints = text, maximise, tuple(constraints)
@@ -48,6 +51,7 @@ class Objective:
         read |= {("--subject-to", one): _checked("--subject-to", one, BOOL) for one in constraints}
         self._read = {where: facts_of(node) for where, node in read.items()}
         self._value = compile_row((_ROOT,), read[flag, text])
+        self.unit = unit_of(read[flag, text])
         self._holds = {one: compile_row((_ROOT,), read["--subject-to", one]) for one in constraints}
 
     def demand(self, parts: Collection[str]) -> None:
@@ -65,6 +69,12 @@ class Objective:
             raise CannotRunError(f"`{self.text}` gives {number}, which is no number to compare")
         broken = tuple(text for text, one in self._holds.items() if not _asked(one, text, facts))
         return Value(number, broken)
+
+    def shown(self, value: float) -> str:
+        """A value of the objective, or a difference of two, with its unit."""
+        if self.unit == "share":
+            return f"{100 * value:.4g} %"
+        return f"{value:.4g} {self.unit}".rstrip()
 
     def better(self, one: float, other: float) -> bool:
         """Whether one value is better than another."""

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from koordpolicy.diagnostics.catalogue.code import Code
 from koordpolicy.diagnostics.catalogue.cost import COST
+from koordpolicy.diagnostics.catalogue.descheduling import DESCHEDULING
 from koordpolicy.diagnostics.catalogue.exceptions import EXCEPTIONS
 from koordpolicy.diagnostics.catalogue.expressions import EXPRESSIONS
 from koordpolicy.diagnostics.catalogue.graph import GRAPH
@@ -29,7 +30,7 @@ GROUPS: Mapping[str, tuple[Code, ...]] = MappingProxyType(
         "Shape of documents": SCHEMA,
         "Expressions": EXPRESSIONS,
         "The rule graph": GRAPH,
-        "Meaning": (*MEANING, *TUNING),
+        "Meaning": (*MEANING, *TUNING, *DESCHEDULING),
         "Policy tests": POLICY_TESTS,
         "Cost": COST,
         "Exceptions and rollouts": EXCEPTIONS,

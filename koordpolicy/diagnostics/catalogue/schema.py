@@ -232,7 +232,11 @@ SCHEMA: tuple[Code, ...] = (
               match: {nodes: {matchLabels: {pool: day}}}
               target: {cel: node.capacity.cpu * percent(50)}
             """,
-        advice="Rename one of the two, or merge them into one document.",
+        advice="""
+            Rename one of the two, or merge them into one document. What differs from one environment to the next is a patch
+            in an overlay of kustomize: `check` leaves the files alone that a `kustomization.yaml` names under `patches`, and says how
+            the overlay is checked.
+            """,
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1
             kind: CPUSuppress

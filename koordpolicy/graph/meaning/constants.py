@@ -122,6 +122,26 @@ def place_of(state: State, one: PossibleValue) -> TextPlace:
     return next(iter(inside or (places if one.known else ())), TextPlace(own, unit.document))
 
 
+def key_place(state: State, rule: Rule, name: str) -> Span:
+    """Where a name stands in the mapping that a rule's document writes down; the rule's place where an expression makes it."""
+    found = _entry(state, rule, name)
+    return rule.span if found is None else found[0].positions.key(found[1])
+
+
+def entry_place(state: State, rule: Rule, name: str) -> Span | None:
+    """The same of what the name stands for; None where an expression makes it."""
+    found = _entry(state, rule, name)
+    return None if found is None else found[0].positions.value(found[1])
+
+
+def _entry(state: State, rule: Rule, name: str) -> tuple[Document, Path] | None:
+    unit = unit_of(state, rule)
+    document = unit.document
+    paths = ((*draft.path, name) for draft in state.drafts if draft.unit is unit and draft.key == rule.key)
+    path = next((path for path in paths if document.positions.has(path)), None)
+    return None if path is None else (document, path)
+
+
 def unit_of(state: State, rule: Rule) -> Unit:
     """The document that a rule stands in."""
     return next(unit for unit in state.units if unit.layer_name == rule.layer and unit.id == rule.document)

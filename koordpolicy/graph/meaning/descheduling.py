@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.diagnostics.nearest import nearest
-from koordpolicy.graph.meaning.constants import values_of
+from koordpolicy.graph.meaning.constants import key_place, values_of
 from koordpolicy.graph.meaning.occasions import parameters_of_none, without_occasion
 from koordpolicy.graph.meaning.strategies import (
     PAIRS,
@@ -18,8 +18,10 @@ from koordpolicy.graph.meaning.undoing import CAPACITY, against_each_other, agai
 from koordpolicy.graph.notation import show
 from koordpolicy.graph.rules import DecisionKey, Rule
 from koordpolicy.graph.state import State, Unit
+from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.cel.types import PERCENT
 from koordpolicy.language.kinds.descheduling import DeschedulingSpec
+from koordpolicy.model.protocol import GPU_CORE, NVIDIA_GPU
 
 _STATE_PARAMETERS: Final = ("podLifeTimeStates", "restartStates", "failedReasons")
 _STATES: Final = [
@@ -63,7 +65,9 @@ _STATES: Final = [
 
 
 def descheduling(state: State) -> None:
-    """KP311 and KP418 for strategies without effect, KP307 and KP407 for their thresholds, KP417 for those that undo what others do."""
+    """KP311 and KP418 for strategies without effect, KP307 and KP407 for their thresholds, KP417 for those that undo what others
+    do, KP421 for nodes that are confused.
+    """
     units: dict[str, list[Unit]] = {}
     for unit in state.units:
         if isinstance(unit.spec, DeschedulingSpec):
@@ -80,6 +84,7 @@ def descheduling(state: State) -> None:
             if strategy.own:
                 _without_effect(strategy)
                 without_occasion(strategy)
+                _of_what_is_left(strategy)
                 _thresholds(strategy)
     active = [one for one in every if one.enabled and one.decision("candidates") is not None]
     for strategy in active:
@@ -141,6 +146,22 @@ def _without_effect(strategy: DeschedulingStrategy) -> None:
         )
 
 
+def _of_what_is_left(strategy: DeschedulingStrategy) -> None:
+    """KP421 where which nodes take pods is said of the node that they leave."""
+    for rule in strategy.own:
+        if not rule.key.field.endswith("].takes"):
+            continue
+        read = {root for root, _ in facts_of(rule.value)}
+        if "node" in read and "target" not in read:
+            strategy.state.found.add(
+                "KP421",
+                rule.span,
+                f"`takes` of `{strategy.name}` reads the node that a pod leaves, and never the one that takes it",
+                help="`target` is the node that takes a pod: read it; which nodes give pods away, `release` says",
+                severity=Severity.WARNING,
+            )
+
+
 def _thresholds(strategy: DeschedulingStrategy) -> None:
     """Names of resources, and which of two thresholds is the higher one."""
     state = strategy.state
@@ -148,13 +169,13 @@ def _thresholds(strategy: DeschedulingStrategy) -> None:
         low, high = shares_of(strategy, f"load.{low_field}"), shares_of(strategy, f"load.{high_field}")
         for rule, shares in (one for one in (low, high) if one is not None):
             for name in shares:
-                close = _meant(name)
-                if close is not None and rule.layer == state.own.name:
+                meant = _meant(name)
+                if meant is not None and rule.layer == state.own.name:
                     state.found.add(
                         "KP307",
-                        rule.span,
+                        key_place(state, rule, name),
                         f"no node has the resource `{name}`",
-                        help=f"did you mean `{close}`?",
+                        help=meant,
                         severity=Severity.WARNING,
                     )
         if may_deviate(strategy):
@@ -178,8 +199,15 @@ def _thresholds(strategy: DeschedulingStrategy) -> None:
 
 
 def _meant(name: str) -> str | None:
-    """What a resource was most likely called, whose name is nearly another's."""
-    return None if name in CAPACITY else nearest(name, CAPACITY)
+    """What to write for a resource whose name is nearly another's, or a word for some; None where it may well be one."""
+    if name in CAPACITY:
+        return None
+    if name.casefold() in ("gpu", "gpus"):
+        return (
+            f"GPUs are counted as `{GPU_CORE}` or `{NVIDIA_GPU}`, by what pods request: `measure: Requests`"
+        )
+    close = nearest(name, CAPACITY)
+    return None if close is None else f"did you mean `{close}`?"
 
 
 _Side: TypeAlias = tuple[str, tuple[Rule, Mapping[str, float]] | None]

@@ -94,7 +94,7 @@ def _why(strategy: DeschedulingStrategy) -> _Found | None:
         if field == "release" and plugin is not None:
             continue  # the plugin says which nodes give pods away
         value, decision = strategy.value(field), strategy.decision(field)
-        if decision is None or not isinstance(value, ir.Const) or value.value is not False:
+        if decision is None or value is None or not _is_never(value):
             continue
         said = decision.rules[0]
         notes = (Note(f"`{field}` is said here", said.span),)
@@ -109,6 +109,18 @@ def _why(strategy: DeschedulingStrategy) -> _Found | None:
             f"say it, such as `parameters: {{{name}: {{value: {example}}}}}` beside `strategies`",
         )
     return None
+
+
+def _is_never(condition: ir.Node) -> bool:
+    """Whether a condition is false of everything: by itself, or as it asks whether something is among nothing."""
+    match condition:
+        case ir.Const(value=value):
+            return value is False
+        case ir.And(args=args):
+            return any(map(_is_never, args))
+        case ir.Call(overload=overload, args=(_, ir.Const(value=list() | tuple() | dict() as held))):
+            return overload.startswith("@in") and not held
+    return False
 
 
 def _says_some(strategy: DeschedulingStrategy, field: str) -> bool:

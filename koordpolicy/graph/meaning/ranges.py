@@ -1,10 +1,17 @@
 """Dangerous values: they are well formed, and would do harm or nothing at all."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 
 from koordpolicy.diagnostics import Span
+from koordpolicy.graph.analysis.possible import PossibleValue
 from koordpolicy.graph.bounds import Range, range_of
-from koordpolicy.graph.meaning.constants import constants_of, elements_of, place_of
+from koordpolicy.graph.meaning.constants import (
+    constants_of,
+    elements_of,
+    entry_place,
+    place_of,
+    possible_of,
+)
 from koordpolicy.graph.notation import show
 from koordpolicy.graph.passes.parameters import PREFIX
 from koordpolicy.graph.rules import Decision, Rule
@@ -30,17 +37,33 @@ def _hold(state: State, decision: Decision, bounds: Range, told: set[Span]) -> N
         for one in elements_of(state, rule):
             if not permitted.excludes(one.low, one.high):
                 continue
-            place = place_of(state, one).span
-            if place in told:
-                continue
-            told.add(place)
             value = show(bounds.type, one.value) if one.known else "always out of range"
-            state.found.add(
-                "KP406",
-                place,
-                f"`{decision.key}` is {value}: {bounds.why}",
-                help=f"write {bounds.words}",
-            )
+            for name, place in _places(state, rule, one):
+                if place in told:
+                    continue
+                told.add(place)
+                of = f" of `{name}`" if name else ""
+                state.found.add(
+                    "KP406",
+                    place,
+                    f"`{decision.key}`{of} is {value}: {bounds.why}",
+                    help=f"write {bounds.words}",
+                )
+
+
+def _places(state: State, rule: Rule, one: PossibleValue) -> Iterator[tuple[str, Span]]:
+    """Where a value stands; in a mapping each name that has it, with its own place."""
+    names = [
+        str(name)
+        for whole in possible_of(state, rule)
+        if whole.known and whole.node is one.node and isinstance(whole.value, Mapping)
+        for name, value in whole.value.items()
+        if value == one.value
+    ]
+    for name in names:
+        yield name, entry_place(state, one.rule, name) or place_of(state, one).span
+    if not names:
+        yield "", place_of(state, one).span
 
 
 def _negative(state: State, decision: Decision, told: set[Rule]) -> None:
@@ -48,17 +71,29 @@ def _negative(state: State, decision: Decision, told: set[Rule]) -> None:
     if not _is_percent(decision.type):
         return
     for rule, value in constants_of(state, decision):
-        held = list(value.values()) if isinstance(value, Mapping) else value
-        numbers: Iterable[object] = held if isinstance(held, list | tuple) else (held,)
-        worst = min((number for number in numbers if isinstance(number, float)), default=0.0)
-        if worst < 0 and rule not in told:
-            told.add(rule)
-            state.found.add(
-                "KP406",
-                rule.span,
-                f"`{decision.key}` has a negative share, {show(PERCENT, worst)}",
-                help=f"shares count from 0%; did you mean `{show(PERCENT, -worst)}`?",
-            )
+        if rule in told:
+            continue
+        for name, number in _shares(value):
+            if number < 0:
+                told.add(rule)
+                of = f" of `{name}`" if name else ""
+                state.found.add(
+                    "KP406",
+                    entry_place(state, rule, name) or rule.span,
+                    f"`{decision.key}` has a negative share{of}, {show(PERCENT, number)}",
+                    help=f"shares count from 0%; did you mean `{show(PERCENT, -number)}`?",
+                )
+
+
+def _shares(value: object) -> Iterator[tuple[str, float]]:
+    """The numbers of a value, in a mapping with their names; of a list the least one."""
+    match value:
+        case Mapping():
+            yield from ((str(name), one) for name, one in value.items() if isinstance(one, float))
+        case list() | tuple():
+            yield "", min((one for one in value if isinstance(one, float)), default=0.0)
+        case float():
+            yield "", value
 
 
 def _is_percent(type: Type) -> bool:

@@ -1,5 +1,6 @@
 """Schema: documents become typed units; what does not fit its kind is reported and left out."""
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -73,6 +74,16 @@ def _report_twins(state: State) -> None:
             unit.document.positions.value(("metadata", "name")),
             f"`{unit.id}` is defined twice",
             notes=(Note("the other one", first.document.positions.value(("metadata", "name"))),),
-            help="give one of them another name, or merge them",
+            help=_apart(unit.document.file, first.document.file),
         )
     state.units = kept
+
+
+def _apart(file: str, other: str) -> str:
+    """What to do about two documents of one name; those of two directories are mostly one policy for two environments."""
+    if posixpath.dirname(file) == posixpath.dirname(other):
+        return "give one of them another name, or merge them"
+    return (
+        "give one of them another name, or merge them; what differs from one environment to the next is a patch in an overlay"
+        f" of kustomize, with a `kustomization.yaml` in `{posixpath.dirname(file) or '.'}` that names it"
+    )

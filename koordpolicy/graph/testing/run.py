@@ -302,6 +302,9 @@ def _advice(graph: RuleGraph, name: str) -> str:
         return f"did you mean `{f'{target}.{close}' if close else elsewhere[0]}`?"
     if fields:
         return f"`{target}` decides " + ", ".join(f"`{field}`" for field in fields[:8])
+    document = next((one for one in graph.units if one.id == target and one.target != target), None)
+    if document is not None:
+        return f"the document `{target}` is about `{document.target}`: write that"
     targets = sorted({key.target for key in graph.decisions if key.kind == target.partition("/")[0]})
     if targets:
         return "there is " + ", ".join(f"`{one}`" for one in targets[:8])

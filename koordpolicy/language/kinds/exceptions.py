@@ -14,7 +14,7 @@ from koordpolicy.language.kinds.base import Match, Precedence, Spec
 from koordpolicy.language.kinds.fields import Given, Text
 from koordpolicy.language.kinds.forms import MOMENT, any_of, form_of
 from koordpolicy.language.kinds.literals import LiteralProblem
-from koordpolicy.language.kinds.slots import EXPRESSION, Expression, Written, refusal, written
+from koordpolicy.language.kinds.slots import EXPRESSION, Expression, Written, refusal, refusal_below, written
 
 _SPOKEN = r"[\s\S]*\S[\s\S]*"
 _MOMENT = Text(
@@ -77,9 +77,7 @@ def _part(at: int, raw: object) -> Written:
     try:
         return written(_FORM, raw)
     except PydanticCustomError as fault:
-        context = dict(fault.context or {})
-        context["path"] = (at, *context["path"])
-        raise PydanticCustomError("policy", "{message}", context) from None
+        raise refusal_below(at, fault) from None
 
 
 _FORM = form_of(DYN)

@@ -6,7 +6,7 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
@@ -44,7 +44,8 @@ class LiteralProblem:
     """Why a literal does not fit. `wrong_type` tells KP106 from KP107; `path` leads into the literal.
 
     `replacement` is what to write instead, where that can be said; it is `safe` where nothing else can be meant.
-    `quote` says that the literal belongs in quotes, in the very characters that stand in the file.
+    `quote` says that the literal belongs in quotes, in the very characters that stand in the file. `others` are the
+    problems of other elements of the same list or mapping.
     """
 
     message: str
@@ -54,6 +55,7 @@ class LiteralProblem:
     replacement: str | None = None
     safe: bool = False
     quote: bool = False
+    others: tuple["LiteralProblem", ...] = ()
 
 
 class BadLiteral(ValueError):
@@ -98,26 +100,27 @@ def form_problem(form: LiteralForm, literal: object) -> LiteralProblem | None:
             return _wrong_type(form, literal)
         if len(literal) > LONGEST_LIST:
             return LiteralProblem(f"the mapping has more than {LONGEST_LIST} entries")
-        problem = _entry_problem(form, form.entry, literal)
-        return problem or _inner_problem(form.entry, literal.items())
+        wrong = list(_entry_problems(form, form.entry, literal))
+        named = {problem.path[0] for problem in wrong}
+        others = ((name, value) for name, value in literal.items() if name not in named)
+        return _inner_problem(form.entry, others, wrong)
     return _wrong_type(form, literal)
 
 
-def _entry_problem(
+def _entry_problems(
     form: LiteralForm, entry: LiteralForm, literal: Mapping[str, object]
-) -> LiteralProblem | None:
-    """What is wrong with a mapping's names, or with an expression in the place of one of its values."""
+) -> Iterator[LiteralProblem]:
+    """What is wrong with a mapping's names, and with expressions in the place of its values."""
     for name, value in literal.items():
         if form.names and not re.search(form.names, name):
-            return name_problem(name, form.named)
-        if entry.entry is None and isinstance(value, dict) and list(value) == ["cel"]:
-            return LiteralProblem(
+            yield name_problem(name, form.named)
+        elif entry.entry is None and isinstance(value, dict) and list(value) == ["cel"]:
+            yield LiteralProblem(
                 "an expression gives the whole mapping, not one of its values",
                 "write one expression: `{cel: \"{'" + name + "': ...}\"}`",
                 wrong_type=True,
                 path=(name,),
             )
-    return None
 
 
 def name_problem(name: str, named: str) -> LiteralProblem:
@@ -179,12 +182,22 @@ def listed(literal: str | float) -> str | None:
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 
 
-def _inner_problem(form: LiteralForm, items: Any) -> LiteralProblem | None:
+def _inner_problem(
+    form: LiteralForm, items: Iterable[tuple[str | int, object]], before: Sequence[LiteralProblem] = ()
+) -> LiteralProblem | None:
+    """What is wrong with the elements of a list or mapping, as the first problem with the others."""
+    found = list(before[:_MOST_TOLD])
     for step, item in items:
+        if len(found) >= _MOST_TOLD:
+            break
         problem = form_problem(form, item)
-        if problem:
-            return replace(problem, path=(step, *problem.path))
-    return None
+        if problem is not None:
+            found += (replace(one, path=(step, *one.path), others=()) for one in (problem, *problem.others))
+    return replace(found[0], others=tuple(found[1:_MOST_TOLD])) if found else None
+
+
+_MOST_TOLD = 20
+"""Problems of one literal that are told at once."""
 
 
 def _number_problem(form: LiteralForm, literal: float) -> LiteralProblem | None:

@@ -12,7 +12,15 @@ from koordpolicy.language.cel.types import DYN, Type
 from koordpolicy.language.kinds.fields import Flag, Text
 from koordpolicy.language.kinds.forms import any_of, form_of
 from koordpolicy.language.kinds.literals import LiteralProblem
-from koordpolicy.language.kinds.slots import EXPRESSION, Written, expression, misspelt_cel, refusal, written
+from koordpolicy.language.kinds.slots import (
+    EXPRESSION,
+    Written,
+    expression,
+    misspelt_cel,
+    refusal,
+    refusal_below,
+    written,
+)
 from koordpolicy.language.kinds.typenames import TYPE_PATTERN, parse_type
 
 TYPE_NAME = Text(
@@ -106,9 +114,7 @@ def _at(step: str, read: Any, raw: object) -> Any:
     try:
         return read(raw)
     except PydanticCustomError as fault:
-        context = dict(fault.context or {})
-        context["path"] = (step, *context["path"])
-        raise PydanticCustomError("policy", "{message}", context) from None
+        raise refusal_below(step, fault) from None
 
 
 ParameterValue = Annotated[Parameter, _Declared()]

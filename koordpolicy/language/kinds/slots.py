@@ -214,9 +214,7 @@ def expression(form: LiteralForm, raw: dict[str, Any]) -> Expression:
     try:
         return Expression(expression_text(raw["cel"]))
     except PydanticCustomError as fault:
-        context = dict(fault.context or {})
-        context["path"] = ("cel",)
-        raise PydanticCustomError("policy", "{message}", context) from None
+        raise refusal_below("cel", fault) from None
 
 
 _FOR_CEL: Final = frozenset(("expression", "expr", "formula"))
@@ -271,16 +269,25 @@ def expression_text(raw: object) -> str:
 
 def refusal(problem: LiteralProblem, code: str | None = None) -> PydanticCustomError:
     """A literal's problem as pydantic carries it to `validate`."""
-    return PydanticCustomError(
-        "policy",
-        "{message}",
-        {
-            "message": problem.message,
-            "help": problem.help,
-            "code": code or ("KP106" if problem.wrong_type else "KP107"),
-            "path": problem.path,
-            "replacement": problem.replacement,
-            "safe": problem.safe,
-            "quote": problem.quote,
-        },
-    )
+    others = [_told(other, code) for other in problem.others]
+    return PydanticCustomError("policy", "{message}", {**_told(problem, code), "others": others})
+
+
+def refusal_below(step: str | int, fault: PydanticCustomError) -> PydanticCustomError:
+    """The same refusal as seen from one level above."""
+    context = dict(fault.context or {})
+    others = [{**other, "path": (step, *other["path"])} for other in context["others"]]
+    told = {**context, "path": (step, *context["path"]), "others": others}
+    return PydanticCustomError("policy", "{message}", told)
+
+
+def _told(problem: LiteralProblem, code: str | None) -> dict[str, Any]:
+    return {
+        "message": problem.message,
+        "help": problem.help,
+        "code": code or ("KP106" if problem.wrong_type else "KP107"),
+        "path": problem.path,
+        "replacement": problem.replacement,
+        "safe": problem.safe,
+        "quote": problem.quote,
+    }

@@ -109,3 +109,20 @@ def test_a_part_that_will_not_be_there_is_told(constraint: str, part: str, remed
     with pytest.raises(CannotRunError, match=remedy) as caught:
         objective.demand({"agents", "faults", "descheduling"} - {part})
     assert constraint in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "shown"),
+    [
+        ("report.batch.coreHours", 4.2, "4.2 core hours"),
+        ("report.services.violationShare", 0.00123, "0.123 %"),
+        ("report.pods.pending + report.pods.refused", 3, "3 pods"),
+        ("-report.scheduling.waitSeconds.p95 - 5.0", -12.5, "-12.5 seconds"),
+        ('report.agents.evictions[?"BEMemoryEvict"].orValue(0.0)', 2, "2 pods"),
+        ('report.overcommit["kubernetes.io/batch-memory"].offeredMean', 1024, "1024 bytes"),
+        ("report.batch.coreHours - report.pods.pending", 4.2, "4.2"),
+        ("report.batch.coreHours / 2.0", 4.2, "4.2"),
+    ],
+)
+def test_a_value_is_told_with_its_unit_where_it_has_one(text: str, value: float, shown: str) -> None:
+    assert Objective(text, (), maximise=True).shown(value) == shown
