@@ -18,6 +18,8 @@ class Cache:
     _kept: dict[Hashable, object] = field(default_factory=dict)
     _used: dict[Hashable, object] = field(default_factory=dict)
     _made: dict[Hashable, object] = field(default_factory=dict)
+    _handed_on: set[Hashable] = field(default_factory=set)
+    """What was learned and counts as made where it is used."""
     checking: bool = False
     """Whether what is made now serves to check, which another compiler of the same revision need not do."""
 
@@ -27,16 +29,19 @@ class Cache:
             return self._used[key]  # type: ignore[return-value]  # a key names one type of result
         if key in self._kept:
             value = self._kept[key]
+            new = key in self._handed_on
         else:
             value = make()
-            if not self.checking:
-                self._made[key] = value
+            new = True
+        if new and not self.checking:
+            self._made[key] = value
         self._used[key] = value
         return value  # type: ignore[return-value]  # as above
 
     def turn(self) -> Mapping[Hashable, object]:
         """End a compilation: keep what it used, forget the rest. Gives what it made, checks aside."""
         self._kept, self._used = self._used, {}
+        self._handed_on.clear()
         made, self._made = self._made, {}
         return made
 
@@ -44,6 +49,8 @@ class Cache:
         """All that the last compilation used, whoever made it."""
         return self._kept
 
-    def learn(self, made: Mapping[Hashable, object]) -> None:
-        """Take what another compiler has made, for the next compilation."""
+    def learn(self, made: Mapping[Hashable, object], *, hand_on: bool = False) -> None:
+        """Take what another compiler has made, for the next compilation; with `hand_on` it counts as made by that one."""
         self._kept.update(made)
+        if hand_on:
+            self._handed_on.update(made)

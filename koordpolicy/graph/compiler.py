@@ -89,9 +89,12 @@ class Compiler:
         self.made: Mapping[Hashable, object] = {}
         """What the last compilation had to make, as plain values: for `learn` of a compiler in another process."""
 
-    def learn(self, made: Mapping[Hashable, object]) -> None:
-        """Take over what another compiler has made, so that the next compilation, or the present one, need not."""
-        self._cache.learn(made)
+    def learn(self, made: Mapping[Hashable, object], *, hand_on: bool = False) -> None:
+        """Take over what another compiler has made, so that the next compilation, or the present one, need not.
+
+        With `hand_on`, what the compilation uses of it stands in `made` all the same: for one who learns from this one alone.
+        """
+        self._cache.learn(made, hand_on=hand_on)
 
     def kept(self) -> Mapping[Hashable, object]:
         """What the last compilation used, whoever made it, checks included; for `learn` in another process."""

@@ -9,14 +9,15 @@ from typing import Final
 
 from koordpolicy import resources
 from koordpolicy.diagnostics import Diagnostic, Diagnostics
-from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
+from koordpolicy.graph import Compilation, Layer, RuleGraph
 from koordpolicy.graph.exceptions import judge_exceptions
 from koordpolicy.graph.testing import with_tests
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.documents import Lines
 from koordpolicy.language_server.index import Mention, mentions
 from koordpolicy.language_server.values import Values, values_of
-from koordpolicy.runtime.policies.packs import BUILT_IN, OWN, find_pack
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
+from koordpolicy.runtime.policies.packs import BUILT_IN, OWN
 from koordpolicy.source.survey import survey, tree_around
 from koordpolicy.source.texts import TreeTexts
 
@@ -67,7 +68,7 @@ class Bundle:
         self.root = root
         self.whole = whole
         self.snapshot = Snapshot()
-        self._compiler = Compiler(find_pack)
+        self._compiler = pack_remembering()
         self._tree = TreeTexts(root)
 
     def compile(self, buffers: Mapping[str, str], now: Timestamp) -> Snapshot:

@@ -61,6 +61,18 @@ def pack_remembering(max_cost: int | None = None, *, checked: bool = False) -> C
     return compiler
 
 
+def kept_results() -> Mapping[Hashable, object]:
+    """What compiling the built-in pack made, checks included, where a command has kept it; empty where none has.
+
+    For processes with limits on what they may take, which neither compile it beforehand nor write.
+    """
+    directory, pack = cache_directory(), find_pack(BUILT_IN)
+    key = None if directory is None or pack is None else _key(pack)
+    if directory is None or key is None:
+        return {}
+    return _read(_file(directory, key, checked=False)) or {}
+
+
 def keep_beforehand() -> None:
     """Where nothing is kept yet, have a process of its own compile the pack, checks aside: this one would not give back
     the ten megabytes that this takes.

@@ -19,6 +19,8 @@ from typing import Final, NoReturn
 from koordpolicy.graph import Compiler, RuleGraph
 from koordpolicy.graph.layers import PackFinder
 from koordpolicy.runtime.pickling import dumps
+from koordpolicy.runtime.policies.pack_cache import kept_results
+from koordpolicy.runtime.policies.packs import find_pack
 from koordpolicy.runtime.policies.revisions import Reason
 from koordpolicy.runtime.trial.attempt import attempt
 from koordpolicy.runtime.trial.limits import MIB, TrialLimits
@@ -74,6 +76,8 @@ class _Keeper:
         for name in _NEEDED:  # once here, rather than in each fork
             importlib.import_module(name)
         gc.disable()
+        if self._packs is find_pack:  # the live process has none of it, and learns it from the first trial
+            self._compiler.learn(kept_results(), hand_on=True)
         while True:
             if not select.select([self._channel], [], [], _PAUSE)[0]:
                 self._clear()

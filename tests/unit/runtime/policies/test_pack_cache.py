@@ -13,6 +13,10 @@ from koordpolicy.graph import Compilation, Compiler, Layer
 from koordpolicy.runtime.policies import pack_cache
 from koordpolicy.runtime.policies.pack_cache import SWITCH, cache_directory, pack_remembering
 from koordpolicy.runtime.policies.packs import BARE, OWN, find_pack
+from koordpolicy.runtime.trial.client import start_trials
+from koordpolicy.runtime.trial.limits import TrialLimits
+from koordpolicy.runtime.trial.verdict import TrialRequest
+from koordpolicy.runtime.trial.wire import unpacked
 from koordpolicy.source import read_tree
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
@@ -106,6 +110,32 @@ def test_what_is_not_kept_yet_is_made_beforehand_by_another_process(directory: P
     assert compilation.graph is not None
     subprocess.run([sys.executable, "-c", script], check=True)
     assert [made.stat().st_mtime_ns] == [before] == [file.stat().st_mtime_ns for file in directory.iterdir()]
+
+
+def test_trials_take_what_commands_have_kept_and_hand_it_on(directory: Path) -> None:
+    own = layer(BUNDLES[0])
+
+    def tried() -> tuple[float, str]:
+        trials = start_trials(TrialLimits())
+        assert trials is not None
+        with trials:
+            verdict = trials.attempt(TrialRequest(own.files))
+        assert verdict.reason is None
+        live = Compiler(find_pack)
+        for part in unpacked(verdict.learned):
+            live.learn(part)
+        graph = live.compile(own, checked=True).graph
+        assert graph is not None
+        assert not live.made, "what the trial had of the pack is all there"
+        return verdict.cpu, graph.digest
+
+    anew, digest = tried()
+    assert not list(directory.iterdir()), "a trial, which has limits, keeps nothing itself"
+    pack_remembering().compile(own)
+    assert pack_cache.kept_results()
+    spared, same = tried()
+    assert same == digest
+    assert spared < anew * 0.7
 
 
 def test_another_program_or_another_pack_has_another_file(

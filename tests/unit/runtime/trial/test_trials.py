@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from koordpolicy.graph import Compiler, Layer, RuleGraph
-from koordpolicy.runtime.policies.packs import OWN, find_pack
+from koordpolicy.runtime.policies.packs import BARE, OWN, find_pack
 from koordpolicy.runtime.policies.revisions import Reason, Unfit
 from koordpolicy.runtime.trial.attempt import attempt
 from koordpolicy.runtime.trial.client import Trials, start_trials
@@ -299,10 +299,31 @@ spec:
 """
 
 
-@pytest.mark.parametrize("bundle", sorted(path.parent for path in Path("examples").rglob("koordpolicy.yaml")))
-def test_what_a_trial_learned_of_a_revision_spares_the_live_process_the_work(bundle: Path) -> None:
+@pytest.fixture(scope="module")
+def of_the_pack() -> Mapping[Hashable, object]:
+    """What compiling the built-in pack makes, checks included."""
+    compiler = Compiler(find_pack)
+    compiler.compile(Layer(OWN, dict([BARE])))
+    return compiler.kept()
+
+
+EXAMPLES = sorted(path.parent for path in Path("examples").rglob("koordpolicy.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("bundle", "kept"),
+    [(EXAMPLES[0], False), *((example, True) for example in EXAMPLES)],
+    ids=lambda value: value.as_posix() if isinstance(value, Path) else "kept" if value else "anew",
+)
+def test_what_a_trial_learned_of_a_revision_spares_the_live_process_the_work(
+    bundle: Path, of_the_pack: Mapping[Hashable, object], *, kept: bool
+) -> None:
+    """With and without results of the pack that the trial has not made itself but taken from where commands keep them."""
     files = {str(path.relative_to(bundle)): path.read_text() for path in bundle.rglob("*.yaml")}
-    verdict, graph = attempt(Compiler(find_pack), TrialRequest(files), TrialLimits(), None, lambda _: None)
+    trial = Compiler(find_pack)
+    if kept:
+        trial.learn(of_the_pack, hand_on=True)
+    verdict, graph = attempt(trial, TrialRequest(files), TrialLimits(), None, lambda _: None)
     assert graph is not None, verdict.message
     compiler = Compiler(find_pack)
     for made in unpacked(verdict.learned):
