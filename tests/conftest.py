@@ -46,7 +46,6 @@ LONGEST = (
     "tests/integration/agent/test_chain.py",
     "tests/integration/runtime/test_bad_networks.py",
     "tests/broken/test_broken.py",
-    "tests/broken/test_fixes.py",
     "tests/unit/agent/test_whole_agent.py",
 )
 """Files that take longest (`make test ARGS=--durations=100` tells), each kind from the longest on."""

@@ -3,21 +3,28 @@
 A file says in its first lines what is found: `# expect: KP204 7:11`, with `warning` before the code where it
 is one, in the order of the report. A line `# help: ...` says what a part of the advice of one of them is. To add a document,
 write it, look at what is found, and put that down.
+
+What `check --fix` makes of them is tried here, too: a fix mends its own finding, and the file can be read as before. Both
+ask the same compilations, which are most of the work, one document after another.
 """
 
 import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from koordpolicy.cli.bundle import find_pack
+from koordpolicy.cli.bundle import compile_tree, find_pack
+from koordpolicy.cli.fixing import mend
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.catalogue import CATALOGUE
-from koordpolicy.graph import Compiler
+from koordpolicy.graph import Compilation, Compiler, Layer
+from koordpolicy.runtime.policies.pack_cache import kept_results
+from koordpolicy.source import Tree, read_tree
 from tests.conftest import REPOSITORY
 
 HERE = Path(__file__).parent
@@ -26,9 +33,34 @@ EXPECT = re.compile(rb"^# expect: (.+)$", re.MULTILINE)
 HELP = re.compile(rb"^# help: (.+)$", re.MULTILINE)
 
 
+class RememberingCompiler(Compiler):
+    """Gives a compilation again to whoever asks about the same texts, until it is told to forget."""
+
+    def __init__(self) -> None:
+        super().__init__(find_pack)
+        self.learn(kept_results())
+        self._known: dict[tuple[tuple[str, str], ...], Compilation] = {}
+
+    def compile(self, own: Layer, *more: Any, **flags: Any) -> Compilation:
+        key = tuple(sorted(own.files.items()))
+        if key not in self._known:
+            self._known[key] = super().compile(own, *more, **flags)
+        return self._known[key]
+
+    def forget(self) -> None:
+        self._known.clear()
+
+
 @pytest.fixture(scope="module")
-def compiler() -> Compiler:
-    return Compiler(find_pack)
+def compiler() -> RememberingCompiler:
+    return RememberingCompiler()
+
+
+@pytest.fixture(scope="module", params=DOCUMENTS, ids=lambda path: path.relative_to(HERE).as_posix())
+def document(request: pytest.FixtureRequest, compiler: RememberingCompiler) -> Iterator[Path]:
+    """Each document in turn, with all tests of it."""
+    yield request.param
+    compiler.forget()
 
 
 def check(compiler: Compiler, *arguments: str) -> tuple[int, str]:
@@ -44,7 +76,6 @@ def expected(document: Path) -> list[str]:
     return [line.decode() for line in EXPECT.findall(document.read_bytes())]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(HERE).as_posix())
 def test_every_mistake_is_found_where_it_is(
     document: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +99,38 @@ def test_every_mistake_is_found_where_it_is(
         assert strict == (1 if report["counts"]["warning"] else 0), (
             "a warning fails a strict check, a note does not"
         )
+
+
+def test_fixes_mend(document: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    tree = read_tree([document.relative_to(REPOSITORY).as_posix()])
+
+    def check(tree: Tree) -> Compilation:
+        return compile_tree(tree, compiler)
+
+    before = check(tree)
+    for unsafe in (False, True):
+        meant = [one for one in before.found if one.fix and (one.fix.safe or unsafe)]
+        if not meant:
+            continue
+        mended = mend(tree, check, unsafe=unsafe)
+        after = list(mended.compilation.found)
+        assert mended.count >= len(meant)
+        assert not [one for one in after if one.fix and (one.fix.safe or unsafe)]
+        assert not {(one.code, one.message) for one in meant} & {(one.code, one.message) for one in after}
+        assert len(after) <= len(before.found), "at most what the mistake hid comes to light"
+
+
+def test_there_are_safe_ones_and_guesses(compiler: Compiler) -> None:
+    """As many as it takes are looked for, and not one more."""
+    safe = guessed = 0
+    for document in DOCUMENTS:
+        fixes = [one.fix for one in compile_tree(read_tree([document]), compiler).found if one.fix]
+        safe += sum(fix.safe for fix in fixes)
+        guessed += sum(not fix.safe for fix in fixes)
+        if safe >= 10 and guessed >= 20:
+            return
+    pytest.fail(f"{safe} safe ones, {guessed} guesses")
 
 
 ELSEWHERE = {"KP312"}
