@@ -66,11 +66,9 @@ def evaluate(
                     if values is None:
                         values = step.values(records)
                     verdicts = plugin.filter(cycle.view, view, values)
-            said = found.get(step.place) if step.expression else None
-            accepted = None if said is None else _accepted(said)
+            accepted = _accepted(found.get(step.place)) if step.expression else None
             if verdicts is not None or accepted is not None:
-                fails = said is not None and said.errors is not None
-                filters[at] = filtered = Filtered(step, verdicts, accepted, fails)
+                filters[at] = filtered = Filtered(step, verdicts, accepted)
                 filtering.append(filtered)
         for at, step in asked.scores if scores else ():
             weight = step.fixed_weight
@@ -84,6 +82,10 @@ def evaluate(
                 scoring.append(scored)
     except Exception as problem:
         raise CycleProblem.of(problem, step) from problem
+    for name, result in found.items():
+        if result.errors is not None:
+            for one in filtering:
+                one.failed |= one.step.place == name
     evaluation = Evaluation(nodes.count, filters, scores, keys)
     if known is None:
         evaluation.speaking = Speaking(filtering, scoring)
@@ -174,8 +176,10 @@ def _seen(step: Step, nodes: NodeView, keys: CacheKeys, known: Evaluation | None
     return nodes if known is None or not stale(known.cache_keys, keys, step.place) else nodes.whole()
 
 
-def _accepted(result: ColumnResult) -> Mask:
+def _accepted(result: ColumnResult | None) -> Mask | None:
     """Where an expression is true. A node that it fails on is refused, with the error as its reason."""
+    if result is None:
+        return None
     accepted: Mask = result.values
     return accepted if result.errors is None else accepted & ~result.errors
 
