@@ -13,22 +13,27 @@ from koordpolicy.descheduler.migration.workloads import WorkloadFinder
 from koordpolicy.kube import Cluster, MergePatch, NotFound, Preconditions
 from koordpolicy.kube.api import Connection, connect
 from koordpolicy.kube.resources import (
+    CLUSTER_NETWORK_TOPOLOGIES,
     CONFIG_MAPS,
     ELASTIC_QUOTAS,
     KUBERNETES_POD_GROUPS,
+    LEASES,
     NODE_METRICS,
     NODE_SLOS,
+    PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
+    POD_GROUPS,
     POD_MIGRATION_JOBS,
     PODS,
     POLICY_REVISIONS,
     RESERVATIONS,
     Resource,
 )
-from koordpolicy.manager.controllers.node_object import remove_after_node
+from koordpolicy.manager.controllers.node_object import remove_after_node, write_spec
 from koordpolicy.manager.native.keeping import KEEPER
 from koordpolicy.manager.recommender.owners import Owners
 from koordpolicy.model.pod import Owner, Pod, read_pod
+from koordpolicy.model.protocol import SELECTED_NODE
 from tests.parts.apiserver import SYSTEM_NAMESPACE, Access
 
 CONTAINER = {"name": "one", "image": "none"}
@@ -139,13 +144,16 @@ def test_the_descheduler_asks_which_kinds_have_a_scale(deployed: Access) -> None
     assert by(deployed, "descheduler", finder).replicas is None
 
 
-def test_gangs_of_kubernetes_itself_are_followed_where_a_server_has_them(deployed: Access) -> None:
+@pytest.mark.parametrize("component", ["descheduler", "scheduler"])
+def test_gangs_of_kubernetes_itself_are_followed_where_a_server_has_them(
+    deployed: Access, component: str
+) -> None:
     async def follow(cluster: Cluster) -> None:
         async with cluster.watch(KUBERNETES_POD_GROUPS, resource_version="1") as events:
             await anext(aiter(events))
 
     with pytest.raises(NotFound):  # this one has none; without the right it would say Forbidden
-        by(deployed, "descheduler", follow)
+        by(deployed, component, follow)
 
 
 @pytest.mark.parametrize(
@@ -220,3 +228,70 @@ def test_the_scheduler_binds_volumes_and_reads_pods(deployed: Access) -> None:
     assert by(deployed, "scheduler", lambda cluster: cluster.patch(PERSISTENT_VOLUMES, "seldom", patch))
     pod(deployed, "of-extender")  # what an extender that binds reads first
     assert by(deployed, "scheduler", lambda cluster: cluster.get(PODS, "of-extender", namespace="default"))
+
+
+def test_the_scheduler_sends_pods_away_for_others(deployed: Access) -> None:
+    one = pod(deployed, "victim")
+    gone = Preconditions(uid=one.uid)
+    by(
+        deployed,
+        "scheduler",
+        lambda cluster: cluster.delete(PODS, one.name, namespace="default", preconditions=gone),
+    )
+    assert deployed.request("GET", f"/api/v1/namespaces/default/pods/{one.name}")[0] == 404
+
+
+def test_the_scheduler_selects_nodes_for_claims(deployed: Access) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    path = "/api/v1/namespaces/default/persistentvolumeclaims"
+    made(deployed, path, {"metadata": {"name": "seldom"}, "spec": spec})
+
+    async def select(cluster: Cluster) -> None:
+        found = await cluster.get(PERSISTENT_VOLUME_CLAIMS, "seldom", namespace="default")
+        version = found["metadata"]["resourceVersion"]
+        patch = MergePatch({"metadata": {"resourceVersion": version, "annotations": {SELECTED_NODE: "none"}}})
+        await cluster.patch(PERSISTENT_VOLUME_CLAIMS, "seldom", patch, namespace="default")
+
+    by(deployed, "scheduler", select)
+    assert deployed.request("GET", f"{path}/seldom")[1]["metadata"]["annotations"] == {SELECTED_NODE: "none"}
+
+
+def test_the_scheduler_makes_quotas_that_are_always_there(deployed: Access) -> None:
+    quota = of(ELASTIC_QUOTAS, "always", {"max": {"cpu": "1"}})
+    assert by(
+        deployed, "scheduler", lambda cluster: cluster.create(ELASTIC_QUOTAS, quota, namespace="default")
+    )
+
+
+@pytest.mark.parametrize(
+    ("resource", "path", "spec", "subresource"),
+    [
+        (POD_GROUPS, "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/podgroups", {"minMember": 1}, ""),
+        (CLUSTER_NETWORK_TOPOLOGIES, "/apis/scheduling.koordinator.sh/v1alpha1/clusternetworktopologies", {"networkTopologySpec": [{"topologyLayer": "NodeTopologyLayer"}]}, "status"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_scheduler_says_how_it_stands(
+    deployed: Access, resource: Resource, path: str, spec: dict[str, Any], subresource: str
+) -> None:
+    status: dict[str, Any] = {"detailStatus": []} if subresource else {"phase": "Pending"}
+    made(deployed, path, of(resource, "told", spec))
+    where = {"namespace": "default"} if resource.namespaced else {}
+    told = lambda cluster: cluster.patch(resource, "told", MergePatch({"status": status}), subresource=subresource, **where)  # noqa: E731  # fmt: skip
+    by(deployed, "scheduler", told)
+    assert deployed.request("GET", f"{path}/told")[1]["status"] == status
+
+
+def test_the_manager_asks_for_other_measurements(deployed: Access) -> None:
+    path = "/apis/slo.koordinator.sh/v1alpha1/nodemetrics"
+    made(deployed, path, of(NODE_METRICS, "asked", {}))
+    wanted = {"metricCollectPolicy": {"reportIntervalSeconds": 60}}
+    by(deployed, "manager", lambda cluster: write_spec(cluster, NODE_METRICS, "asked", wanted, wanted))
+    assert deployed.request("GET", f"{path}/asked")[1]["spec"] == wanted
+
+
+def test_who_ends_takes_its_lease_away(deployed: Access) -> None:
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM_NAMESPACE}/leases"
+    made(deployed, leases, {"metadata": {"name": "ended"}, "spec": {"holderIdentity": "one"}})
+    by(deployed, "scheduler", lambda cluster: cluster.delete(LEASES, "ended", namespace=SYSTEM_NAMESPACE))
+    assert deployed.request("GET", f"{leases}/ended")[0] == 404
