@@ -166,20 +166,35 @@ def _beside_services(
     )
     if not services.arrivals:
         raise CannotRunError("no pod of the workload runs on to its end, so that there are no services")
-    alone, together = (
-        simulated(graph, workload, settings, arguments.seed, terminal, what)
-        for workload, what in ((services, "services alone"), (whole, "with everything"))
-    )
-    stopped = any(one["interruptedAtSeconds"] is not None for one in (alone, together))
-    if stopped:
-        raise KeyboardInterrupt  # half a comparison is none
+    told: dict[str, Any] = {"alone": None, "together": None}
+    for part, workload, what in (
+        ("alone", services, "services alone"),
+        ("together", whole, "with everything"),
+    ):
+        told[part] = one = simulated(graph, workload, settings, arguments.seed, terminal, what)
+        if one["interruptedAtSeconds"] is not None:
+            _tell_what_there_is(told, what, one, arguments, terminal)
+            return INTERRUPTED
+    alone, together = told["alone"], told["together"]
     if arguments.report is not None:
         _write(Path(arguments.report), beside.picture(alone, together))
     if arguments.output == "json":
-        terminal.print(json_text({"alone": alone, "together": together}, indent=2))
+        terminal.print(json_text(told, indent=2))
     else:
         terminal.print(beside.render(alone, together, Page(terminal.width, terminal.colour())))
     return OK
+
+
+def _tell_what_there_is(
+    told: dict[str, Any], what: str, last: dict[str, Any], arguments: argparse.Namespace, terminal: Terminal
+) -> None:
+    """Half a comparison is none, but the day that was interrupted, as far as it came, is a report like any other."""
+    if arguments.output == "json":
+        terminal.print(json_text(told, indent=2))
+    else:
+        terminal.print(render(last, Page(terminal.width, terminal.colour())))
+    drawn = f", and {arguments.report} is not written" if arguments.report else ""
+    terminal.say(f"koordpolicy simulate: interrupted {what}, so that nothing is compared{drawn}")
 
 
 def _demand_pods(names: Sequence[str], workload: Workload) -> None:

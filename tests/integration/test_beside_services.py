@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from koordpolicy.cli.main import main
+from koordpolicy.cli.start import INTERRUPTED
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.contention import DEFAULT
@@ -66,6 +67,41 @@ def test_the_table_is_no_wider_than_80_columns() -> None:
     assert code == 0
     assert max(map(len, text.splitlines())) <= 80
     assert "service time slower than it may be" in text
+
+
+class Interrupted(Terminal):
+    """One at which somebody presses Ctrl-C once the second day is on its way."""
+
+    def progress(self, text: str) -> None:
+        if text.startswith("with everything") and " 0 %" not in text:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_of_a_day_that_is_interrupted_is_told_what_was_before(form: str, tmp_path: Path) -> None:
+    out, err, drawn = io.StringIO(), io.StringIO(), tmp_path / "day.svg"
+    command = (
+        "simulate",
+        "--generate",
+        "20:100",
+        "--batch",
+        "40%",
+        "--beside-services",
+        "--report",
+        str(drawn),
+    )
+    assert main((*command, "-o", form), Interrupted(out, err)) == INTERRUPTED
+    assert (
+        f"interrupted with everything, so that nothing is compared, and {drawn} is not written"
+        in err.getvalue()
+    )
+    assert not drawn.exists()
+    if form == "json":
+        told: dict[str, Any] = json.loads(out.getvalue())
+        assert told["alone"]["interruptedAtSeconds"] is None
+        assert 0 < told["together"]["interruptedAtSeconds"] < 86_400
+    else:
+        assert "all that follows is of the time before" in " ".join(out.getvalue().split())
 
 
 @pytest.mark.parametrize(
