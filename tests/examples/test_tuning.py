@@ -69,7 +69,10 @@ def test_the_bad_pack_is_mended_within_the_budget(checkout: Path) -> None:
         read(checkout, "careful.md"),
         re.MULTILINE,
     )
-    gained = re.search(r"did not use: ([\d.]+) → ([\d.]+) \(.*, sure\)", read(checkout, "careful.md"))
+    gained = re.search(
+        r"did not use: ([\d.]+) core hours → ([\d.]+) core hours \(.* core hours, sure\)",
+        read(checkout, "careful.md"),
+    )
     assert gained is not None, read(checkout, "careful.md")
     assert float(gained[2]) > 50 * float(gained[1])
     file = "examples/12-what-if/too-careful/careful.yaml"

@@ -118,13 +118,8 @@ def _confirmation(confirmed: Confirmed) -> dict[str, Any]:
 
 def margin(one: Compared, objective: Objective) -> str:
     """The difference of an objective, with its interval and unit."""
-    sign = "+" if one.difference >= 0 else "−"
-    text = f"{sign}{objective.shown(abs(one.difference))}"
-    return (
-        text
-        if one.low is None or one.high is None
-        else f"{text} ± {objective.shown((one.high - one.low) / 2)}"
-    )
+    within = None if one.low is None or one.high is None else (one.high - one.low) / 2
+    return f"{'+' if one.difference >= 0 else '−'}{objective.shown(abs(one.difference), within)}"
 
 
 def markdown(told: Mapping[str, Any], confirmed: Confirmed, objective: Objective) -> str:

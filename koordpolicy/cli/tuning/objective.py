@@ -70,11 +70,11 @@ class Objective:
         broken = tuple(text for text, one in self._holds.items() if not _asked(one, text, facts))
         return Value(number, broken)
 
-    def shown(self, value: float) -> str:
-        """A value of the objective, or a difference of two, with its unit."""
-        if self.unit == "share":
-            return f"{100 * value:.4g} %"
-        return f"{value:.4g} {self.unit}".rstrip()
+    def shown(self, value: float, within: float | None = None) -> str:
+        """A value of the objective, or a difference of two, with its unit, which stands once where so much more or less is told."""
+        scale, unit = (100, "%") if self.unit == "share" else (1, self.unit)
+        text = f"{scale * value:.4g}" + ("" if within is None else f" ± {scale * within:.3g}")
+        return f"{text} {unit}".rstrip()
 
     def better(self, one: float, other: float) -> bool:
         """Whether one value is better than another."""
