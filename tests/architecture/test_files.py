@@ -3,6 +3,7 @@
 import re
 import tomllib
 from fnmatch import fnmatch
+from pathlib import Path
 
 from koordpolicy.diagnostics.catalogue import CATALOGUE
 from tests import conftest
@@ -86,3 +87,16 @@ class TestLockFile:
             )
             == []
         )
+
+
+def test_no_two_test_files_are_one_module() -> None:
+    """pytest names a module from the last folder without `__init__.py`; of two with one name it would run the first twice."""
+    found: dict[tuple[str, ...], list[Path]] = {}
+    for file in sorted((REPOSITORY / "tests").rglob("test_*.py")):
+        folder, name = file.parent, (file.stem,)
+        if not (folder / "__init__.py").exists():
+            continue
+        while (folder / "__init__.py").exists():
+            folder, name = folder.parent, (folder.name, *name)
+        found.setdefault(name, []).append(file)
+    assert [files for files in found.values() if len(files) > 1] == []
