@@ -93,7 +93,8 @@ def test_no_two_test_files_are_one_module() -> None:
     """pytest names a module from the last folder without `__init__.py`; of two with one name it would run the first twice."""
     found: dict[tuple[str, ...], list[Path]] = {}
     for file in sorted((REPOSITORY / "tests").rglob("test_*.py")):
-        folder, name = file.parent, (file.stem,)
+        folder = file.parent
+        name: tuple[str, ...] = (file.stem,)
         if not (folder / "__init__.py").exists():
             continue
         while (folder / "__init__.py").exists():
