@@ -55,7 +55,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keep the compiled pack for a run in several processes, made before any test can change the code it is made with.
 
     A run in one process, of few tests, compiles it whenever a command does: no test shall take what another one made.
+    Python keeps the bytecode of what tests start, as in every installation, whatever the environment says of it.
     """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if SWITCH in os.environ:
         return
     os.environ[SWITCH] = "off"

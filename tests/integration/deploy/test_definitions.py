@@ -29,11 +29,25 @@ from tests.parts.deployed import manifests
 
 API = "/apis/koordpolicy.io/v1alpha1"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-NAMES = [str(one["metadata"]["name"]) for one in manifests(REPOSITORY / "deploy" / "crds")]
+FILES = [
+    str(file.relative_to(REPOSITORY))
+    for folder in ("policies", "examples", "deploy")
+    for file in sorted((REPOSITORY / folder).rglob("*.yaml"))
+]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_established(name: str, deployed: Access) -> None:
+@pytest.fixture(scope="module")
+def names() -> list[str]:
+    """The names of all definitions in the folder."""
+    return [str(one["metadata"]["name"]) for one in manifests(REPOSITORY / "deploy" / "crds")]
+
+
+def test_established(names: list[str], deployed: Access) -> None:
+    for name in names:
+        _is_established(name, deployed)
+
+
+def _is_established(name: str, deployed: Access) -> None:
     status, definition = deployed.request("GET", f"{DEFINITIONS}/{name}")
     assert status == 200
     conditions = {one["type"]: one["status"] for one in definition["status"]["conditions"]}
@@ -41,33 +55,29 @@ def test_established(name: str, deployed: Access) -> None:
     assert conditions == {"NamesAccepted": "True", "Established": "True"}  # and not NonStructuralSchema
 
 
-def documents() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every policy document that is shipped, with where it stands."""
-    for folder in ("policies", "examples", "deploy"):
-        for file in sorted((REPOSITORY / folder).rglob("*.yaml")):
-            for document in read_documents(file.name, file.read_text(encoding="utf-8"), Diagnostics()):
-                data = document.data
-                if data.get("kind") in KINDS and "spec" in data and "status" not in data:
-                    place = f"{file.relative_to(REPOSITORY)}:{document.span.start.line}"
-                    yield place, json.loads(json.dumps(data))
+def documents(file: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every policy document of a file that is shipped, with where it stands."""
+    text = (REPOSITORY / file).read_text(encoding="utf-8")
+    for document in read_documents(file, text, Diagnostics()):
+        data = document.data
+        if data.get("kind") in KINDS and "spec" in data and "status" not in data:
+            yield f"{file}:{document.span.start.line}", json.loads(json.dumps(data))
 
 
-DOCUMENTS = [pytest.param(data, id=place) for place, data in documents()]
-
-
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_documents_are_kept_to_the_letter(document: dict[str, Any], deployed: Access) -> None:
+@pytest.mark.parametrize("file", FILES)
+def test_documents_are_kept_to_the_letter(file: str, deployed: Access) -> None:
     """Strict validation takes them; nothing is pruned, and nothing filled in."""
-    plural, name = plural_of(document["kind"]), document["metadata"]["name"]
-    made = f"{API}/{plural}?fieldValidation=Strict"
-    status, answer = deployed.request("POST", made, document)
-    assert status == 201, answer
-    try:
-        status, kept = deployed.request("GET", f"{API}/{plural}/{name}")
-        assert status == 200
-        assert kept["spec"] == document["spec"]
-    finally:
-        deployed.request("DELETE", f"{API}/{plural}/{name}")
+    for place, document in documents(file):
+        plural, name = plural_of(document["kind"]), document["metadata"]["name"]
+        made = f"{API}/{plural}?fieldValidation=Strict"
+        status, answer = deployed.request("POST", made, document)
+        assert status == 201, (place, answer)
+        try:
+            status, kept = deployed.request("GET", f"{API}/{plural}/{name}")
+            assert status == 200, place
+            assert kept["spec"] == document["spec"], place
+        finally:
+            deployed.request("DELETE", f"{API}/{plural}/{name}")
 
 
 def test_no_kind_is_left_out(deployed: Access) -> None:
