@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from koordpolicy.runtime.collector import keep_what_is_there
 from tests.parts.apiserver import AUDIT
 from tests.parts.fixtures import apiserver, own_apiserver, part
 
@@ -92,6 +93,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         files.sort(key=lambda name: LONGEST.index(name) if name in LONGEST else len(LONGEST))
         place |= {name: number / len(files) for number, name in enumerate(files)}
     items.sort(key=lambda item: place[item.path.relative_to(REPOSITORY).as_posix()])
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: the garbage collector does not walk it again and again."""
+    keep_what_is_there()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

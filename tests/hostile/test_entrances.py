@@ -9,6 +9,7 @@ import inspect
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,11 @@ from koordpolicy.simulator.workload import Arrival, Workload
 from tests.hostile.objects import NODE, REAL, each_spoiled, node, pod, spoiled, spoiled_object
 from tests.unit.scheduler.world import START, World, policies
 
-GRAPH: RuleGraph = policies({})
+
+@cache
+def graph() -> RuleGraph:
+    """The built-in pack's."""
+    return policies({})
 
 
 class Manager:
@@ -62,7 +67,7 @@ class Manager:
         self.unreadable = UnreadableObjects(lambda _, __, why: self.found.append(why))
         objects = ClusterObjects()
         self.mirrors = EventHandlers(objects, unreadable=self.unreadable, wanted=WATCHED).mirrors
-        self.controller = OvercommitController(lambda _, __: GRAPH, objects, lambda: START)
+        self.controller = OvercommitController(lambda _, __: graph(), objects, lambda: START)
         for resource in WATCHED:
             self.hear(resource, REAL[str(resource)])
         self.hear(resources.NODES, node("n2"))
@@ -138,7 +143,7 @@ class _Known:
 
 
 def _handlers(namespace: Any) -> list[Any]:
-    context = WebhookContext(lambda: GRAPH, _Known(namespace), lambda: START, lambda: 1.0)
+    context = WebhookContext(graph, _Known(namespace), lambda: START, lambda: 1.0)
     return [one.handler(context) for one in WEBHOOKS if resources.PODS in one.resources]
 
 
@@ -169,10 +174,10 @@ def test_a_snapshot_is_asked_about_whatever_its_objects_hold(data: st.DataObject
         objects[name].reverse()
     facts = SnapshotFacts(Snapshot(START, objects))
     for target in ("Overcommit/batch", "SchedulingProfile/koord-scheduler", "CPUSuppress/cluster"):
-        assert "n2" in dict(facts.nodes(GRAPH, target))
-        list(facts.placements(GRAPH, target))
-        list(facts.zones(GRAPH, target))
-    list(facts.containers(GRAPH, "AdmissionRule/x"))
+        assert "n2" in dict(facts.nodes(graph(), target))
+        list(facts.placements(graph(), target))
+        list(facts.zones(graph(), target))
+    list(facts.containers(graph(), "AdmissionRule/x"))
     assert not any("internal error" in reason for reason in facts.unreadable.values()), facts.unreadable
 
 
@@ -183,7 +188,7 @@ def test_a_simulation_goes_on_whatever_a_pod_holds(pods: list[Any]) -> None:
     arrivals = tuple(Arrival(0, one) for one in (*pods, plain))
     workload = Workload((node(), node("n2")), arrivals, span=10 * 10**9)
     settings = SimulationSettings(5 * 10**9, agents=True)
-    journal = Simulation(GRAPH, workload, settings, np.random.default_rng(1)).run()
+    journal = Simulation(graph(), workload, settings, np.random.default_rng(1)).run()
     assert journal.arrived == len(arrivals)
     assert ("team", "plain") in journal.scheduled
 
@@ -193,7 +198,7 @@ def test_a_simulated_machine_has_no_more_processors_than_there_are(cpu: str) -> 
     large = node()
     large["status"]["capacity"]["cpu"] = cpu
     Simulation(
-        GRAPH, Workload((large,), (), span=10**9), SimulationSettings(), np.random.default_rng(1)
+        graph(), Workload((large,), (), span=10**9), SimulationSettings(), np.random.default_rng(1)
     ).run()
 
 
@@ -217,7 +222,7 @@ def test_a_policy_object_has_a_text_or_a_reason_why_not(obj: Any) -> None:
 
 @given(spoiled_object(pod(node="")), st.sampled_from(["filter", "prioritize", "preempt", "bind"]))
 def test_the_extender_answers_or_says_what_is_wrong(obj: Any, verb: str) -> None:
-    world = World(GRAPH)
+    world = World(graph())
     world.build({"nodes": {"a": {}}})
     metrics = Metrics("scheduler")
     answering = ExtenderServer(
@@ -248,7 +253,7 @@ def test_the_extender_answers_or_says_what_is_wrong(obj: Any, verb: str) -> None
 
 @given(spoiled_object(pod(node="")))
 def test_a_pod_that_waits_is_decided_on_whatever_it_holds(obj: Any) -> None:
-    scheduler = Scheduler(GRAPH, lambda: START)
+    scheduler = Scheduler(graph(), lambda: START)
     for handler in EVENT_HANDLERS:
         if handler.resource is not resources.PODS:
             assert handle(handler, scheduler, copy.deepcopy(REAL[str(handler.resource)])) is None

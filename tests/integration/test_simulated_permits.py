@@ -19,7 +19,7 @@ from koordpolicy.simulator.workload import Arrival, Workload
 from tests.integration.simulations import MINUTE, node, pod
 from tests.unit.scheduler.licences import LICENCES
 from tests.unit.scheduler.test_permits import Permits
-from tests.unit.scheduler.test_plugins_with_state import GRAPH
+from tests.unit.scheduler.test_plugins_with_state import graph_of
 
 CASES: Final = YAML(typ="safe").load(Path(__file__).with_name("simulated_permits.yaml").read_text("utf-8"))
 
@@ -39,7 +39,7 @@ class Seen:
             20 * MINUTE, colocation=False, role=Role(plugins={**PLUGINS, "Licences": plugin})
         )
         given = Workload((node("a"),), (Arrival(0, pod("p", "1")),), span=10 * MINUTE)
-        self.made = Simulation(GRAPH, given, settings, np.random.default_rng(1))
+        self.made = Simulation(graph_of(), given, settings, np.random.default_rng(1))
         for seconds in case.get("asked_again", ()):
             at = EPOCH + int(seconds * SECOND)
             self.made.agenda.at(at, self.ask_again)

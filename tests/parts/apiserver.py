@@ -337,6 +337,8 @@ class ApiServer:
                 *self._arguments,
             ],
             self.folder / "kube-apiserver.log",
+            # Its start and the definitions leave much garbage: collected less often, they take a quarter less CPU time.
+            environment={"GOGC": "400", **os.environ},
         )
 
     def _is_ready(self) -> bool:

@@ -19,6 +19,8 @@ def amounts(state: State) -> None:
     for key, decision in state.decisions.items():
         if decision.type in (CPU, MEMORY, PERCENT):
             own = {rule for rule in decision.rules if rule.layer == state.own.name}
+            if not own:
+                continue
             for rule, value in constants_of(state, decision):
                 if rule in own and isinstance(value, int | float) and _is_odd(decision.type, value):
                     if decision.type == PERCENT and _is_told(state, rule):

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from koordpolicy.diagnostics import Severity, Span
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.catalogue import NO_BAND
 from koordpolicy.graph.meaning.constants import values_of
+from koordpolicy.graph.rules import DecisionKey
 from koordpolicy.graph.state import State
 
 _ENTRY = re.compile(r"(?P<list>filters|scores)\[(?P<name>[^\]]*)\]\.(?P<rest>.+)\Z")
@@ -43,23 +45,20 @@ def _plugins(state: State) -> None:
                     )
                     report_unknown(state, said.span, what, name, able)
         elif entry["rest"].startswith("parameters."):
-            _plugin_parameter(state, key.target, entry)
+            _plugin_parameter(state, key, entry)
 
 
-def _plugin_parameter(state: State, target: str, entry: re.Match[str]) -> None:
+def _plugin_parameter(state: State, key: DecisionKey, entry: re.Match[str]) -> None:
     """A parameter that the entry's plugin does not have."""
     prefix = f"{entry['list']}[{entry['name']}]."
-    chosen = next(
-        (d for key, d in state.decisions.items() if key.target == target and key.field == prefix + "plugin"),
-        None,
-    )
+    chosen = state.decisions.get(replace(key, field=prefix + "plugin"))
     named = [said.value for said in values_of(state, chosen)] if chosen is not None else []
     known = [state.plugins[str(name)] for name in named if str(name) in state.plugins]
     parameter = entry["rest"].removeprefix("parameters.")
     if not known or any(parameter in one.parameters for one in known):
         return
     for draft in state.drafts:
-        if draft.key.target == target and draft.key.field == prefix + entry["rest"]:
+        if draft.key == key:
             names = list(known[0].parameters)
             close = nearest(parameter, names)
             listed = ", ".join(f"`{name}`" for name in names)

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from koordpolicy.diagnostics import Span
 from koordpolicy.diagnostics.nearest import nearest
+from koordpolicy.graph.expressions import Path
 from koordpolicy.graph.needs import NEEDS
 from koordpolicy.graph.state import State, Unit
 
@@ -34,7 +35,7 @@ def required(state: State) -> None:
             missing = f"`{target}` has no {_either(needs[:2])}"
             _report(state, unit.document.span, missing, needs[:2], "document", pack=_without_packs(state))
     items = list(_items(state))
-    for target, field, place in items:
+    for target, field, at in items:
         list_name, name = field
         needs = ITEM_NEEDS[list_name]
         if not any((target, f"{list_name}[{name}].{one}") in said for one in needs):
@@ -42,19 +43,19 @@ def required(state: State) -> None:
             close = nearest(
                 name, (o for o in whole if any((target, f"{list_name}[{o}].{n}") in said for n in needs))
             )
+            place = at[0].document.positions.value(at[1])
             _report(state, place, f"`{name}` of `{target}` has {_lacks(needs)}", needs, "entry", close)
 
 
-def _items(state: State) -> Iterator[tuple[str, tuple[str, str], Span]]:
-    """The named entries of lists: target, (list, name), and where the name first stands."""
+def _items(state: State) -> Iterator[tuple[str, tuple[str, str], tuple[Unit, Path]]]:
+    """The named entries of lists: target, (list, name), and where the name first stands: document and path."""
     seen: set[tuple[str, str, str]] = set()
     for unit in state.units:
         for list_name in ITEM_NEEDS:
             for at, item in enumerate(getattr(unit.spec, list_name, None) or ()):
                 if (unit.target, list_name, item.name) not in seen:
                     seen.add((unit.target, list_name, item.name))
-                    place = unit.document.positions.value(("spec", list_name, at, "name"))
-                    yield unit.target, (list_name, item.name), place
+                    yield unit.target, (list_name, item.name), (unit, ("spec", list_name, at, "name"))
 
 
 def _lacks(needs: tuple[str, ...]) -> str:

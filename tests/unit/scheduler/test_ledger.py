@@ -12,7 +12,6 @@ from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.volume_plan import VolumePlan
-from koordpolicy.graph import RuleGraph
 from koordpolicy.scheduler.ledger import Stage
 from koordpolicy.scheduler.plugins.base import Host, Plugin, Refusal, Wait
 from koordpolicy.scheduler.plugins.parameters import Parameters
@@ -20,7 +19,7 @@ from tests.unit.scheduler.test_plugins_with_state import Licensed, graph_of
 from tests.unit.scheduler.test_volumes import claim, hear, storage_class, using, volume
 from tests.unit.scheduler.world import node, pod
 
-GRAPHS: Final[tuple[RuleGraph, ...]] = (graph_of("30s"), graph_of("90s"))
+CONFIRMED_WITHIN: Final = ("30s", "90s")
 PODS: Final = ("a", "b", "c", "d")
 NODES: Final = ("n0", "n1")
 
@@ -82,7 +81,7 @@ class Story:
 
     def __init__(self) -> None:
         Tokens.mood = Counter()
-        self.world = Licensed(GRAPHS[0], PLUGIN)
+        self.world = Licensed(graph_of(CONFIRMED_WITHIN[0]), PLUGIN)
         self.scheduler = self.world.scheduler
         self.there: dict[str, str] = {}
         """The pods that there are, with their nodes; empty for one that is not bound."""
@@ -149,7 +148,7 @@ class Story:
             self.scheduler.set_node(node(where, {}))
 
     def revision(self, name: str) -> None:
-        self.scheduler.replace_graph(GRAPHS[PODS.index(name) % 2])
+        self.scheduler.replace_graph(graph_of(CONFIRMED_WITHIN[PODS.index(name) % 2]))
 
     def time(self, name: str) -> None:
         self.world.pass_time((1, 15, 40, 400)[PODS.index(name)])

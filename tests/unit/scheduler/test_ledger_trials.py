@@ -12,7 +12,7 @@ from koordpolicy.cluster.pods import PodView
 from koordpolicy.scheduler.ledger import Claim, Stage
 from koordpolicy.scheduler.plugin_states import PluginStates
 from koordpolicy.scheduler.plugins.base import Host, Plugin
-from tests.unit.scheduler.test_plugins_with_state import GRAPH, Licensed
+from tests.unit.scheduler.test_plugins_with_state import Licensed, graph_of
 from tests.unit.scheduler.test_volumes import claim, hear, storage_class, using, volume
 from tests.unit.scheduler.world import START, pod
 
@@ -63,7 +63,7 @@ class Books:
     """
 
     def __init__(self, plugin: str) -> None:
-        world = Licensed(GRAPH, PLUGINS[plugin])
+        world = Licensed(graph_of(), PLUGINS[plugin])
         scheduler = self.scheduler = world.scheduler
         self.ledger, self.cache = scheduler.ledger, scheduler.cache
         for one in (storage_class("local"), *(claim(f"c-{at}") for at in range(3))):

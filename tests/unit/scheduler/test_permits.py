@@ -29,7 +29,7 @@ from tests import virtual_time
 from tests.unit.scheduler import test_driver as drivers
 from tests.unit.scheduler import test_loop as loops
 from tests.unit.scheduler.licences import LICENCES, Licences
-from tests.unit.scheduler.test_plugins_with_state import GRAPH, Licensed
+from tests.unit.scheduler.test_plugins_with_state import Licensed, graph_of
 from tests.unit.scheduler.world import START, World
 
 CASES: Final = YAML(typ="safe").load(Path(__file__).with_name("permits.yaml").read_text("utf-8"))
@@ -64,7 +64,7 @@ class Made:
             reserve=lambda state, pod, _nodes, _parameters: state.adopt(pod),
             permit=Permits.answer,
         )
-        self.scheduler = Scheduler(GRAPH, clock, role=Role(plugins={**PLUGINS, "Licences": plugin}))
+        self.scheduler = Scheduler(graph_of(), clock, role=Role(plugins={**PLUGINS, "Licences": plugin}))
         self.store = Store(lambda: clock() / NANOSECONDS)
         self.cluster = MemoryCluster(self.store)
         self.scheduler.set_node(read_node(self.store.create(NODES, loops.node("n0", pods=10 * MANY))))

@@ -1,6 +1,7 @@
 """Plugins that reserve, permit and give back: shown with the smallest one, which is no part of the package."""
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,25 +36,25 @@ spec:
 """
 
 
+_COMPILER = Compiler({PACK.name: PACK}.get, plugins={**NAMES, "Licences": NAME})
+
+
+@cache
 def graph_of(confirm: str = "0s", licences: int = 2) -> RuleGraph:
     policy = (POLICY % confirm).replace("perNamespace: 2", f"perNamespace: {licences}")
-    compiler = Compiler({PACK.name: PACK}.get, plugins={**NAMES, "Licences": NAME})
-    compilation = compiler.compile(Layer("overlay", {"overlay/own.yaml": policy}))
+    compilation = _COMPILER.compile(Layer("overlay", {"overlay/own.yaml": policy}))
     assert compilation.graph is not None, [one.message for one in compilation.found]
     return compilation.graph
-
-
-GRAPH = graph_of()
 
 
 class Licensed(World):
     """A world with the plugin, and its state; `plugin` is another one in its place."""
 
-    def __init__(self, graph: RuleGraph = GRAPH, plugin: Plugin = LICENCES) -> None:
+    def __init__(self, graph: RuleGraph | None = None, plugin: Plugin = LICENCES) -> None:
         self.states: list[Any] = []
         self.make = plugin.state
         plugin = replace(plugin, state=self.keep)
-        super().__init__(graph, role=Role(plugins={**PLUGINS, "Licences": plugin}))
+        super().__init__(graph or graph_of(), role=Role(plugins={**PLUGINS, "Licences": plugin}))
         self.build({"nodes": {"n0": {}, "n1": {}}})
 
     def keep(self, host: Host) -> Any:
