@@ -186,7 +186,7 @@ def test_what_found_a_revision_good_tries_the_next_one_within_limits_of_its_own(
 
 
 def test_one_that_sleeps_is_given_up_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TrialLimits, "wall", 0.5)
+    monkeypatch.setattr(TrialLimits, "wall", 3.0)
 
     def sleep(_: RuleGraph) -> None:
         time.sleep(60)
@@ -194,7 +194,7 @@ def test_one_that_sleeps_is_given_up_by_the_clock(monkeypatch: pytest.MonkeyPatc
     with trials(sleep) as one:
         verdict = one.attempt(TrialRequest(tree(1)))
     assert verdict.reason is Reason.LIMIT_EXCEEDED
-    assert verdict.message.startswith(f"it took more than 0.5 s, {DOING}")
+    assert verdict.message.startswith(f"it took more than 3 s, {DOING}")
 
 
 def test_an_evaluation_that_takes_long_refuses_the_revision() -> None:
