@@ -16,7 +16,7 @@ def add_workload(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nodes",
         metavar="FILE",
-        help="nodes: CSV of Alibaba's openb or GPU serving traces, what `kubectl get -o json|yaml` prints (claims, volumes, budgets, ... too), or a snapshot",
+        help="nodes: CSV of Alibaba's openb or GPU serving traces or of its machines with GPUs (`pai_machine_spec`), what `kubectl get -o json|yaml` prints (claims, volumes, budgets, ... too; `.jsonl`: one a line), or a snapshot",
     )
     parser.add_argument(
         "--pods",

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from koordpolicy.model.reading import mapping
-from koordpolicy.simulator.traces import gpu_serving, manifests, openb
+from koordpolicy.simulator.traces import gpu_serving, machine_spec, manifests, openb
 from koordpolicy.simulator.traces.described import read_described
 from koordpolicy.simulator.workload import Arrival, Json, Workload, WorkloadError
 
@@ -26,6 +26,7 @@ class Reader(Protocol):
 READERS: dict[str, Reader] = {
     ".csv": openb,
     ".json": manifests,
+    ".jsonl": manifests,
     ".yaml": manifests,
     ".yml": manifests,
     ".gz": manifests,
@@ -66,17 +67,19 @@ def _reader(file: Path) -> Reader:
         raise WorkloadError(f"{file}: No such file or directory")
     if reader is None:
         raise WorkloadError(f"{file}: unknown format; files end with {', '.join(READERS)}")
-    return gpu_serving if reader is openb and _of_serving(file) else reader
+    return _of_columns(file) if reader is openb else reader
 
 
-def _of_serving(file: Path) -> bool:
-    """Whether the columns of a CSV file are those of the traces of GPUs that serve."""
+def _of_columns(file: Path) -> Reader:
+    """The format of a CSV file, by the columns that its first line names."""
     try:
         with file.open(encoding="utf-8") as stream:
             columns = {one.strip() for one in stream.readline(_MOST).split(",")}
     except (OSError, UnicodeDecodeError):
-        return False  # whoever reads it says so
-    return columns.issuperset(gpu_serving.NODE_COLUMNS) or columns.issuperset(gpu_serving.POD_COLUMNS)
+        return openb  # whoever reads it says so
+    if columns.issuperset(gpu_serving.NODE_COLUMNS) or columns.issuperset(gpu_serving.POD_COLUMNS):
+        return gpu_serving
+    return machine_spec if columns.issuperset(machine_spec.COLUMNS) else openb
 
 
 __all__ = ["READERS", "read_described", "read_workload"]

@@ -1,4 +1,5 @@
-"""Objects as `kubectl get -o json` and `-o yaml` print them, alone, in a List, or several in a file; or a snapshot.
+"""Objects as `kubectl get -o json` and `-o yaml` print them, alone, in a List, or several in a file, in JSON one a line; or a
+snapshot.
 
 One file may hold nodes, pods, and all else that a simulated cluster is to have: claims, volumes, storage classes, budgets,
 services, controllers, topologies. Of a snapshot the rest is passed over.
@@ -189,6 +190,17 @@ def _of_snapshot(file: Path) -> Iterator[Json]:
         yield from ({**api, **obj, "kind": resource.kind} for obj in snapshot.of(resource))
 
 
+def _of_lines(file: Path, text: str) -> Iterator[tuple[str, Any]]:
+    """One object a line; empty lines are passed over."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            yield f"{file}:{number}", parse_json(line)
+        except ValueError as error:
+            raise WorkloadError(f"{file}:{number}: not valid JSON ({error})") from None
+
+
 def _documents(file: Path) -> Iterator[tuple[str, Any]]:
     if file.suffix == ".gz":
         yield from ((str(file), one) for one in _of_snapshot(file))
@@ -215,6 +227,9 @@ def _documents(file: Path) -> Iterator[tuple[str, Any]]:
             document = [*_of_snapshot(file)]
         documents = document if isinstance(document, list) else [document]
         yield from ((str(file), one) for one in documents)
+        return
+    if file.suffix == ".jsonl":
+        yield from _of_lines(file, text)
         return
     found = Diagnostics()
     for one in read_manifests(str(file), text, found):

@@ -59,6 +59,23 @@ def test_serving_gpus_become_nodes_devices_and_arrivals(tmp_path: Path) -> None:
     assert resources(second)["koordinator.sh/gpu"] == "100"
 
 
+@pytest.mark.parametrize("amounts", ["cap_cpu,cap_mem", "cap_cpu_cores,cap_mem_gib"])
+def test_machines_with_gpus_become_nodes_and_devices(tmp_path: Path, amounts: str) -> None:
+    lines = f"machine,gpu_type,{amounts},cap_gpu\nm1,CPU,96,512,0\nm2,T4,64,256,2\n"
+    nodes, pods = files(tmp_path, lines)
+    workload = read_workload(nodes, pods)
+    plain, with_gpus = (node["status"]["allocatable"] for node in workload.nodes)
+    assert plain == {"cpu": "96", "memory": "512Gi", "pods": "256"}
+    assert (with_gpus["memory"], with_gpus["koordinator.sh/gpu"]) == ("256Gi", "200")
+    assert workload.nodes[1]["metadata"]["labels"]["node.koordinator.sh/gpu-model"] == "T4"
+    assert [len(read_devices(one).devices) for one in workload.objects] == [2]
+    with pytest.raises(WorkloadError, match="these are machines; name a file of pods"):
+        read_workload(nodes, nodes)
+    nodes.write_text("machine,gpu_type,cap_gpu\nm1,CPU,0\n", encoding="utf-8")
+    with pytest.raises(WorkloadError, match=r"nodes\.csv:2: there is no column `cap_cpu`"):
+        read_workload(nodes, pods)
+
+
 def test_openb_becomes_nodes_and_arrivals_in_order_of_time(tmp_path: Path) -> None:
     workload = read_workload(*files(tmp_path))
     assert [node["status"]["allocatable"].get("koordinator.sh/gpu") for node in workload.nodes] == [
@@ -127,6 +144,16 @@ def test_lists_of_manifests_as_kubectl_prints_them(tmp_path: Path) -> None:
     workload = read_workload(*files(tmp_path, json.dumps([NODE]), pods, ".json"))
     assert [(one.time, one.duration) for one in workload.arrivals] == [(0, None), (300 * 10**9, 3600 * 10**9)]
     assert [one.growth for one in workload.arrivals] == [0, 2 << 30]
+
+
+def test_manifests_one_a_line(tmp_path: Path) -> None:
+    lines = "\n".join([json.dumps(NODE), "", json.dumps(POD), ""])
+    nodes, pods = files(tmp_path, lines, lines, ".jsonl")
+    workload = read_workload(nodes, pods)
+    assert (workload.nodes, [one.pod for one in workload.arrivals]) == ((NODE,), [POD])
+    pods.write_text(f"{json.dumps(POD)}\n{{", encoding="utf-8")
+    with pytest.raises(WorkloadError, match=r"pods\.jsonl:2: not valid JSON"):
+        read_workload(nodes, pods)
 
 
 def test_manifests_in_yaml(tmp_path: Path) -> None:
