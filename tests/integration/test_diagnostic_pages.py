@@ -7,7 +7,7 @@ from koordpolicy.cli.proofs import with_proofs
 from koordpolicy.diagnostics import Diagnostics, Severity
 from koordpolicy.diagnostics.catalogue import CATALOGUE, Code
 from koordpolicy.diagnostics.render import render
-from koordpolicy.graph import Layer, compile_policies
+from koordpolicy.graph import Compiler, Layer
 from koordpolicy.graph.exceptions import judge_exceptions
 from koordpolicy.graph.not_yet import not_yet
 from koordpolicy.graph.testing import with_tests
@@ -28,22 +28,24 @@ COMPILED = [pytest.param(code, id=code.code) for code in CATALOGUE.values() if c
 
 
 @pytest.fixture(scope="module")
-def pack() -> Layer:
+def compiler() -> Compiler:
+    """One for all pages: it remembers the pack."""
     root = resources.policies()
     files = {
         f"policies/{path.relative_to(root).as_posix()}": path.read_text()
         for path in sorted(root.rglob("*.yaml"))
     }
-    return Layer("koordinator", files)
+    pack = Layer("koordinator", files)
+    return Compiler({pack.name: pack}.get)
 
 
-def check(code: Code, text: str, pack: Layer) -> tuple[set[str], str]:
+def check(code: Code, text: str, compiler: Compiler) -> tuple[set[str], str]:
     """The codes that a file above the built-in pack is reported with, and the report.
 
     Proofs are made for the codes that speak of them; of notes only the one of the page counts.
     """
     own = Layer("example", {"example.yaml": text + "\n"})
-    done = with_tests(compile_policies(own, lambda name: pack if name == pack.name else None))
+    done = with_tests(compiler.compile(own))
     if code.code.startswith("KP8"):
         done = with_proofs(done)
     found = Diagnostics()
@@ -55,13 +57,13 @@ def check(code: Code, text: str, pack: Layer) -> tuple[set[str], str]:
 
 
 @pytest.mark.parametrize("code", COMPILED)
-def test_the_example_is_reported_by_its_code(code: Code, pack: Layer) -> None:
-    codes, report = check(code, code.example, pack)
+def test_the_example_is_reported_by_its_code(code: Code, compiler: Compiler) -> None:
+    codes, report = check(code, code.example, compiler)
     assert codes == {code.code}, report
     assert f"{code.severity}[{code.code}]" in report
 
 
 @pytest.mark.parametrize("code", EACH)
-def test_the_remedy_is_clean(code: Code, pack: Layer) -> None:
-    codes, report = check(code, code.remedy, pack)
+def test_the_remedy_is_clean(code: Code, compiler: Compiler) -> None:
+    codes, report = check(code, code.remedy, compiler)
     assert codes == set(), report
