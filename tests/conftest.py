@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from koordpolicy.runtime.collector import keep_what_is_there
+from koordpolicy.runtime.collector import collect, keep_what_is_there
 from tests.parts.apiserver import AUDIT
 from tests.parts.fixtures import apiserver, own_apiserver, part
 
@@ -33,21 +33,31 @@ WAITING = ("tests/contract/", "tests/differential_scheduling/", "tests/integrati
 
 LONGEST = (
     "tests/integration/scheduler/test_many_gangs.py",
+    "tests/integration/test_tune_command.py",
+    "tests/integration/runtime/test_rollout.py",
     "tests/integration/runtime/test_instances.py",
-    "tests/integration/scheduler/test_process.py",
-    "tests/integration/runtime/test_manager.py",
-    "tests/integration/agent/test_agent_process.py",
-    "tests/integration/container_runtime/test_modes.py",
-    "tests/integration/language_server/test_language_server.py",
-    "tests/integration/difference/test_diff_command.py",
-    "tests/integration/gitops/test_argo.py",
     "tests/integration/runtime/test_readiness.py",
+    "tests/integration/agent/test_agent_process.py",
+    "tests/integration/scheduler/test_process.py",
+    "tests/integration/language_server/test_language_server.py",
+    "tests/integration/runtime/test_yarn.py",
+    "tests/integration/runtime/test_manager.py",
+    "tests/integration/deploy/test_moving.py",
+    "tests/integration/scheduler/test_pending.py",
+    "tests/integration/scheduler/test_quotas.py",
+    "tests/integration/container_runtime/test_modes.py",
+    "tests/integration/test_status_command.py",
+    "tests/integration/test_tune_on_dask.py",
+    "tests/integration/descheduler/test_process.py",
+    "tests/integration/gitops/test_argo.py",
     "tests/integration/gitops/test_flux.py",
-    "tests/integration/difference/test_prove_command.py",
-    "tests/integration/agent/test_chain.py",
-    "tests/integration/runtime/test_bad_networks.py",
     "tests/broken/test_broken.py",
-    "tests/unit/agent/test_whole_agent.py",
+    "tests/unit/language/kinds/test_agreement.py",
+    "tests/unit/graph/diff/test_answers.py",
+    "tests/unit/runtime/policies/test_pack_cache.py",
+    "tests/mutations/test_mutations.py",
+    "tests/unit/scheduler/test_hostile_objects.py",
+    "tests/unit/scheduler/test_eviction_helps.py",
 )
 """Files that take longest (`make test ARGS=--durations=100` tells), each kind from the longest on."""
 
@@ -98,6 +108,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """What was collected stays to the end: the garbage collector does not walk it again and again."""
     keep_what_is_there()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """At the end of a file, free what refers to itself, and walk no more what is left: graphs that later files ask, too."""
+    if nextitem is None or nextitem.path != item.path:
+        collect()
+        keep_what_is_there()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
