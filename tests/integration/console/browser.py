@@ -96,11 +96,11 @@ class Page:
         return found
 
     async def _asked_meanwhile(self, expression: str) -> Any:
-        """The value of JavaScript; nothing while the page goes somewhere else."""
+        """The value of JavaScript; nothing while the page goes somewhere else, or is being drawn anew."""
         try:
             return await self.ask(expression)
         except PageProblem as problem:
-            if "navigated" not in str(problem):
+            if not any(words in str(problem) for words in ("navigated", "Cannot read properties of null")):
                 raise
             return None
 

@@ -86,7 +86,7 @@ def test_the_policies_of_the_cluster_are_followed_and_compared_with(
         said = await page.ask("document.getElementById('notice').textContent")
         assert "node.nothing" in said or "`nothing`" in said
         assert "those before it answer" in said
-        assert await page.ask("document.querySelector('.card .small').textContent") == digest
+        assert await page.until("document.querySelector('.card .small')?.textContent") == digest
         change(server, {"target": None, "growth": {"step": "45%"}})
         await page.until(f"document.querySelector('.card .small').textContent !== {digest!r}")
         await page.ask("sessionStorage.clear()")
