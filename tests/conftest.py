@@ -33,6 +33,7 @@ WAITING = ("tests/contract/", "tests/differential_scheduling/", "tests/integrati
 
 LONGEST = (
     "tests/integration/scheduler/test_many_gangs.py",
+    "tests/integration/webhooks/test_failures.py",
     "tests/integration/test_tune_command.py",
     "tests/integration/runtime/test_rollout.py",
     "tests/integration/runtime/test_instances.py",
@@ -40,7 +41,9 @@ LONGEST = (
     "tests/integration/agent/test_agent_process.py",
     "tests/integration/scheduler/test_process.py",
     "tests/integration/language_server/test_language_server.py",
+    "tests/integration/webhooks/test_native_admission.py",
     "tests/integration/runtime/test_yarn.py",
+    "tests/integration/webhooks/test_native_rules.py",
     "tests/integration/runtime/test_manager.py",
     "tests/integration/deploy/test_moving.py",
     "tests/integration/scheduler/test_pending.py",
