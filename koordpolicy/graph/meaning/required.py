@@ -35,15 +35,14 @@ def required(state: State) -> None:
             missing = f"`{target}` has no {_either(needs[:2])}"
             _report(state, unit.document.span, missing, needs[:2], "document", pack=_without_packs(state))
     items = list(_items(state))
-    for target, field, at in items:
-        list_name, name = field
+    for target, (list_name, name), (unit, path) in items:
         needs = ITEM_NEEDS[list_name]
         if not any((target, f"{list_name}[{name}].{one}") in said for one in needs):
             whole = (other for t, (n, other), _ in items if (t, n) == (target, list_name) and other != name)
             close = nearest(
                 name, (o for o in whole if any((target, f"{list_name}[{o}].{n}") in said for n in needs))
             )
-            place = at[0].document.positions.value(at[1])
+            place = unit.document.positions.value(path)
             _report(state, place, f"`{name}` of `{target}` has {_lacks(needs)}", needs, "entry", close)
 
 

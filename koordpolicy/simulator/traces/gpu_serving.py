@@ -12,7 +12,7 @@ from typing import Final
 
 from koordpolicy.model import protocol
 from koordpolicy.simulator.clock import SECOND
-from koordpolicy.simulator.traces.gpus import UNKNOWN, device_object, gpu_amounts
+from koordpolicy.simulator.traces.gpus import UNKNOWN, device_object, node_object
 from koordpolicy.simulator.traces.rows import table_rows, whole_number
 from koordpolicy.simulator.workload import Arrival, Json
 
@@ -62,19 +62,14 @@ def _network_cards(gpus: int) -> int:
 
 def _node(row: Mapping[str, str], at: str) -> Json:
     cpus, gpus = whole_number(row, "cpu_num", at), whole_number(row, "gpu_capacity_num", at)
-    resources = {
+    amounts = {
         protocol.CPU: str(cpus),
         protocol.MEMORY: f"{MEMORY_OF_CPU * cpus}Gi",
         protocol.PODS: str(PODS_OF_NODE),
     }
-    labels = {"kubernetes.io/hostname": _name(row)}
     if gpus:
-        resources |= gpu_amounts(gpus) | {protocol.RDMA: str(100 * _network_cards(gpus))}
-        labels[protocol.GPU_MODEL] = row["gpu_model"] or UNKNOWN
-    return {
-        "metadata": {"name": _name(row), "labels": labels},
-        "status": {"capacity": resources, "allocatable": dict(resources)},
-    }
+        amounts[protocol.RDMA] = str(100 * _network_cards(gpus))
+    return node_object(_name(row), amounts, gpus, row["gpu_model"] or UNKNOWN)
 
 
 def _arrival(row: Mapping[str, str], at: str) -> Arrival:

@@ -14,9 +14,16 @@ UNKNOWN: Final = "unknown"
 _WORDS: Final = (protocol.GPU, protocol.GPU_CORE, protocol.GPU_MEMORY_RATIO, protocol.GPU_SHARED)
 
 
-def gpu_amounts(gpus: int) -> dict[str, str]:
-    """What a node with so many GPUs offers, in percent of one."""
-    return dict.fromkeys(_WORDS, str(100 * gpus))
+def node_object(name: str, amounts: Mapping[str, str], gpus: int, model: str) -> Mapping[str, Any]:
+    """A node that offers these amounts, and so many GPUs of a model beside them, each in percent of one."""
+    labels, offered = {"kubernetes.io/hostname": name}, dict(amounts)
+    if gpus:
+        offered |= dict.fromkeys(_WORDS, str(100 * gpus))
+        labels[protocol.GPU_MODEL] = model
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "status": {"capacity": offered, "allocatable": dict(offered)},
+    }
 
 
 def device_object(node: str, model: str, gpus: int, network_cards: int = 0) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from koordpolicy.model import protocol
-from koordpolicy.simulator.traces.gpus import UNKNOWN, device_object, gpu_amounts
+from koordpolicy.simulator.traces.gpus import UNKNOWN, device_object, node_object
 from koordpolicy.simulator.traces.rows import table_rows, whole_number
 from koordpolicy.simulator.workload import Arrival, Json, WorkloadError
 
@@ -50,17 +50,9 @@ def _node(row: Mapping[str, str], at: str) -> Json:
     cpu, memory = next((names for names in AMOUNTS if names[0] in row), AMOUNTS[0])
     if cpu not in row or memory not in row:
         raise WorkloadError(f"{at}: there is no column `{cpu}` or no column `{memory}`")
-    gpus = whole_number(row, "cap_gpu", at)
-    resources = {
+    amounts = {
         protocol.CPU: str(whole_number(row, cpu, at)),
         protocol.MEMORY: f"{whole_number(row, memory, at)}Gi",
         protocol.PODS: str(PODS_OF_NODE),
     }
-    labels = {"kubernetes.io/hostname": row["machine"]}
-    if gpus:
-        resources |= gpu_amounts(gpus)
-        labels[protocol.GPU_MODEL] = _model(row)
-    return {
-        "metadata": {"name": row["machine"], "labels": labels},
-        "status": {"capacity": resources, "allocatable": dict(resources)},
-    }
+    return node_object(row["machine"], amounts, whole_number(row, "cap_gpu", at), _model(row))

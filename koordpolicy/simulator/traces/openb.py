@@ -11,7 +11,7 @@ from typing import Any
 
 from koordpolicy.model import protocol
 from koordpolicy.simulator.clock import SECOND
-from koordpolicy.simulator.traces.gpus import UNKNOWN, device_object, gpu_amounts
+from koordpolicy.simulator.traces.gpus import UNKNOWN, device_object, node_object
 from koordpolicy.simulator.traces.rows import table_rows, whole_number
 from koordpolicy.simulator.workload import Arrival, Json
 
@@ -51,20 +51,12 @@ def read_objects(file: Path) -> list[Json]:
 
 
 def _node(row: Mapping[str, str], at: str) -> Json:
-    gpus = whole_number(row, "gpu", at)
-    resources = {
+    amounts = {
         protocol.CPU: f"{whole_number(row, 'cpu_milli', at)}m",
         protocol.MEMORY: f"{whole_number(row, 'memory_mib', at)}Mi",
         protocol.PODS: str(PODS_PER_NODE),
     }
-    labels = {"kubernetes.io/hostname": row["sn"]}
-    if gpus:
-        resources |= gpu_amounts(gpus)
-        labels[protocol.GPU_MODEL] = row.get("model") or UNKNOWN
-    return {
-        "metadata": {"name": row["sn"], "labels": labels},
-        "status": {"capacity": resources, "allocatable": dict(resources)},
-    }
+    return node_object(row["sn"], amounts, whole_number(row, "gpu", at), row.get("model") or UNKNOWN)
 
 
 def _arrival(row: Mapping[str, str], at: str) -> Arrival:
