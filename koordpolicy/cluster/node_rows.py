@@ -42,7 +42,9 @@ def row_of_offers(before: Node, node: Node, demand: Demand) -> Record | None:
 
 def changed_facts(before: Mapping[str, object], after: Mapping[str, object]) -> frozenset[str]:
     """The facts of a row that are others now."""
-    return frozenset(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    if not before:
+        return frozenset(after)
+    return frozenset([path for path in before.keys() | after.keys() if before.get(path) != after.get(path)])
 
 
 def _trimmed(node: Node) -> Node:

@@ -120,6 +120,8 @@ class DecisionReporter:
     def _trouble(self, settled: Settled) -> bool:
         """Note what failed; whether this is one of so many that it need not have an Event of its own."""
         decision, failure = settled.decision, settled.decision.failure
+        if failure is None and not decision.refusals and not decision.failed_scores:
+            return False
         troubles, example = self._audience.troubles, f"pod {'/'.join(settled.decision.pod)}"
         if failure is not None and _of_policy(failure):
             found = troubles.add(

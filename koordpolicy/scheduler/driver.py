@@ -29,6 +29,7 @@ from koordpolicy.scheduler.binder import (
     plan,
 )
 from koordpolicy.scheduler.decision import PodDecision
+from koordpolicy.scheduler.plugins.base import Write
 from koordpolicy.scheduler.scheduler import Scheduler
 
 LOG: Final = logging.getLogger(__name__)
@@ -79,8 +80,13 @@ class Driver:
 
         Each step is an action, so that a rim has its turn after as many as it wants.
         """
-        while (found := self._scheduler.schedule_next()) is not None:
-            yield self._action(*found, now)
+        while (action := self.next_action(now)) is not None:
+            yield action
+
+    def next_action(self, now: int) -> Action | None:
+        """The first of these; None where no pod is due."""
+        found = self._scheduler.schedule_next()
+        return None if found is None else self._action(*found, now)
 
     def done(self, action: Action, outcome: WriteOutcome) -> Action | None:
         """What came of an action, after which another one may be due at once."""
@@ -127,8 +133,6 @@ class Driver:
         try:
             planned = plan(decision, pod, now)
             if isinstance(planned, Binding):
-                if self._scheduler.keeps_gangs:
-                    planned = planned._replace(annotations=self._scheduler.said_at_binding(pod.key))
                 planned = self._with_claims(planned)
         except Exception as problem:  # noqa: BLE001  # told of by `failed`
             self.failed(f"there is no plan for pod {'/'.join(decision.pod)}", problem)
@@ -139,11 +143,15 @@ class Driver:
         return Action(decision, pod, planned)
 
     def _with_claims(self, bind: Binding) -> WritePlan:
-        """The binding of a pod, after what its claims have to have written before."""
-        account = self._scheduler.ledger.assumed(bind.pod)
-        if account is not None and (annotations := account.annotations):
-            bind = bind._replace(annotations={**bind.annotations, **annotations})
-        writes = () if account is None else account.writes
+        """The binding of a pod with what is written on it, after what its claims have to have written before."""
+        scheduler = self._scheduler
+        said = scheduler.said_at_binding(bind.pod)
+        account = scheduler.ledger.assumed(bind.pod)
+        writes: tuple[Write, ...] = ()
+        if account is not None and len(account.claims) > 1:  # most have one claim, their place, which writes nothing
+            said, writes = {**said, **account.annotations}, account.writes
+        if said:
+            bind = bind._replace(annotations={**bind.annotations, **said})
         return Prebind(bind, writes) if writes else bind
 
     def _take_back(self, action: Action) -> None:

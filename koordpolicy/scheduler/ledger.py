@@ -99,16 +99,13 @@ class Account:
     def annotations(self) -> Mapping[str, str]:
         """What is written on the pod with its binding."""
         found: dict[str, str] = {}
-        if len(self.claims) > 1:
-            for claim in self.claims:
-                found.update(claim.annotations or {})
+        for claim in self.claims:
+            found.update(claim.annotations or {})
         return found
 
     @property
     def writes(self) -> tuple[Write, ...]:
         """What its claims have to have written before the pod is bound."""
-        if len(self.claims) < 2:
-            return ()  # most have one claim, their place, which is never written beforehand
         return tuple([claim.prebind for claim in self.claims if claim.prebind])
 
 

@@ -173,7 +173,7 @@ class SchedulingLoop:
             await self._slots.acquire()
             asked = clock()
             try:
-                action = next(self._driver.actions(self._now()), None)
+                action = self._driver.next_action(self._now())
             except BaseException:
                 self._slots.release()
                 raise

@@ -57,25 +57,27 @@ def not_enforced(
     """What a pod is placed without, in phrases that name where it asks for it. `gangs` says that gangs are kept together,
     `devices` that it was given devices, `cpus` that it was given CPUs or NUMA zones.
     """
-    return tuple(_each(pod, graph, gangs=gangs, devices=devices, cpus=cpus))
+    said: tuple[str, ...] = ()
+    if not devices:
+        asked = frozenset().union(*[one.requests for one in (*pod.containers, *pod.init_containers)])
+        said = tuple([f"devices of its own ({name})" for name in _devices_among(asked)])
+    if _KEYS.isdisjoint(pod.labels) and _KEYS.isdisjoint(pod.annotations):
+        return said  # as of most pods
+    return (*_of_metadata(pod, gangs=gangs, cpus=cpus), *said, *(() if cpus else _of_class(pod, graph)))
 
 
-def _each(pod: Pod, graph: RuleGraph, *, gangs: bool, devices: bool, cpus: bool) -> Iterator[str]:
-    says_something = not (_KEYS.isdisjoint(pod.labels) and _KEYS.isdisjoint(pod.annotations))
-    if says_something:  # as few pods do
-        for key, what in _LABELS:
-            if pod.labels.get(key) and not (gangs and what is _GANG):
-                yield f"{what} (label {key})"
-        for key, what in _ANNOTATIONS:
-            if what is _HINT and not not_followed(pod.annotations):
-                continue
-            if pod.annotations.get(key) and not (gangs and what is _GANG) and not (cpus and key in _OF_CPUS):
-                yield f"{what} (annotation {key})"
-    asked = frozenset().union(*[one.requests for one in (*pod.containers, *pod.init_containers)])
-    for name in () if devices else _devices_among(asked):
-        yield f"devices of its own ({name})"
-    if cpus or not says_something:
-        return
+def _of_metadata(pod: Pod, *, gangs: bool, cpus: bool) -> Iterator[str]:
+    for key, what in _LABELS:
+        if pod.labels.get(key) and not (gangs and what is _GANG):
+            yield f"{what} (label {key})"
+    for key, what in _ANNOTATIONS:
+        if what is _HINT and not not_followed(pod.annotations):
+            continue
+        if pod.annotations.get(key) and not (gangs and what is _GANG) and not (cpus and key in _OF_CPUS):
+            yield f"{what} (annotation {key})"
+
+
+def _of_class(pod: Pod, graph: RuleGraph) -> Iterator[str]:
     label = pod.labels.get(QOS_CLASS)
     for name, said in graph.classes.qos.items() if label else ():
         if said.get("value", name) == label and said.get("cpuBinding") in _OWN:

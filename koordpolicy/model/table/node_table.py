@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from koordpolicy.model.table.columns import Array, Column, Record
+from koordpolicy.model.table.columns import Array, Record
 from koordpolicy.model.table.kinds import Schema, Strings
 from koordpolicy.model.table.lists import RecordStore, Segments
 
@@ -42,13 +42,20 @@ class NodeTable:
 
     __slots__ = (
         "__weakref__", "_first", "_journal", "_names", "_places", "_rows", "_shaped", "_stamps", "_store", "_told",
-        "_whole", "schema", "strings",
+        "_whole", "column", "entry", "presence", "schema", "strings",
     )  # fmt: skip
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.strings = Strings()
         self._store = RecordStore(schema, self.strings)
+        # The store's own methods: each is called many times a decision, and one that only called them would show.
+        self.column: Final = self._store.column
+        """A fact of one value, by path. Raises KeyError for a path that is no such fact."""
+        self.entry: Final = self._store.entry
+        """One key of a map such as `labels`, by path and key. Raises KeyError for a path that is no map."""
+        self.presence: Final = self._store.presence
+        """Only whether the rows have the fact at a path, whatever its kind. Raises KeyError."""
         self._names: list[str] = []
         self._rows: dict[str, int] = {}
         self._places: Array | None = None
@@ -252,18 +259,6 @@ class NodeTable:
         return found
 
     # --- columns --------------------------------------------------------------------------------
-
-    def column(self, path: str) -> Column:
-        """A fact of one value. Raises KeyError for a path that is no such fact."""
-        return self._store.column(path)
-
-    def entry(self, path: str, key: str) -> Column:
-        """One key of a map such as `labels`. Raises KeyError for a path that is no map."""
-        return self._store.entry(path, key)
-
-    def presence(self, path: str) -> Column:
-        """Only whether the rows have the fact, whatever its kind. Raises KeyError."""
-        return self._store.presence(path)
 
     def segments(self, path: str) -> Segments:
         """The lists of all rows as segments of one sequence. Raises KeyError for no list."""
