@@ -13,6 +13,12 @@ from contextlib import suppress
 
 INTERRUPTED = 130
 """128 and the number of SIGINT, as shells have it."""
+TERMINATED = 143
+"""The same of SIGTERM."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: what a command does then is what it does at an interrupt."""
 
 
 def process() -> int:
@@ -30,12 +36,12 @@ def process() -> int:
             "PYDANTIC_DISABLE_PLUGINS", "__all__"
         )  # looking for some takes longer than most imports
         with seldom():
-            return main(ready=heed_interrupts if heeds else None)
-    except KeyboardInterrupt:
+            return main(ready=lambda: heed(interrupts=heeds))
+    except KeyboardInterrupt as problem:
         with suppress(OSError):
             sys.stderr.write("\n")  # the line that the terminal wrote `^C` on, or one of progress
             sys.stderr.flush()
-        return INTERRUPTED
+        return TERMINATED if isinstance(problem, Terminated) else INTERRUPTED
     finally:
         _drop_what_cannot_be_written()
 
@@ -47,9 +53,18 @@ def _leave_interrupts_to_the_system() -> None:
         raise KeyboardInterrupt from None
 
 
-def heed_interrupts() -> None:
-    """From now on an interrupt is a `KeyboardInterrupt`, which may be tidied up after."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+def heed(*, interrupts: bool) -> None:
+    """From now on SIGTERM is a `KeyboardInterrupt`, which may be tidied up after, and so is an interrupt, where not in vain:
+    shells have what they start in the background pass over those.
+    """
+    if interrupts:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
+
+
+def _terminate(_number: int, _frame: object) -> None:
+    raise Terminated
 
 
 def set_up_streams() -> None:

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -112,6 +113,28 @@ def test_an_interrupt_at_any_time_is_no_traceback(seconds: float) -> None:
     ours = [line for line in rest.splitlines() if not line.startswith(b"import time:")]
     assert ours in ([b""], [])
     assert process.returncode in {130, -signal.SIGINT}  # to a shell both are 130
+
+
+def test_a_simulation_in_the_background_that_is_told_to_end_reports_the_time_before() -> None:
+    progress, theirs = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "koordpolicy.cli", "simulate", "--generate", "1000:1000", "-o", "json"],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        # As a shell starts it with `&`.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # noqa: PLW1509
+    )
+    os.close(theirs)
+    shown = b""
+    while re.search(rb"[1-9] ?%", shown) is None:
+        assert (more := os.read(progress, 4096)), shown
+        shown += more
+    process.send_signal(signal.SIGTERM)
+    told, _ = process.communicate(timeout=120)
+    os.close(progress)
+    assert process.returncode == 130
+    assert 0 < json.loads(told)["interruptedAtSeconds"] < 86_400
 
 
 def test_a_file_that_cannot_be_written_is_named() -> None:
