@@ -128,7 +128,8 @@ def test_a_simulation_in_the_background_that_is_told_to_end_reports_the_time_bef
     os.close(theirs)
     shown = b""
     while re.search(rb"[1-9] ?%", shown) is None:
-        assert (more := os.read(progress, 4096)), shown
+        more = os.read(progress, 4096)
+        assert more, shown
         shown += more
     process.send_signal(signal.SIGTERM)
     told, _ = process.communicate(timeout=120)
