@@ -148,7 +148,9 @@ class Driver:
         said = scheduler.said_at_binding(bind.pod)
         account = scheduler.ledger.assumed(bind.pod)
         writes: tuple[Write, ...] = ()
-        if account is not None and len(account.claims) > 1:  # most have one claim, their place, which writes nothing
+        if (
+            account is not None and len(account.claims) > 1
+        ):  # most have one claim, their place, which writes nothing
             said, writes = {**said, **account.annotations}, account.writes
         if said:
             bind = bind._replace(annotations={**bind.annotations, **said})
