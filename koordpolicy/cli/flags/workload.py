@@ -21,7 +21,14 @@ def add_workload(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pods",
         metavar="FILE",
-        help="pods, in the same formats; one that is on a node already is placed anew, and the report counts those",
+        help="pods, in the same formats, or CSV of the batch tasks of Alibaba's trace of 2017; one that is on a node already is placed anew, and the report counts those",
+    )
+    parser.add_argument(
+        "--sample",
+        metavar="SHARE",
+        type=_share,
+        default=1.0,
+        help="with --pods: so much of the pods, drawn by the seed, as `5%%` (default: 100%%)",
     )
     parser.add_argument(
         "--generate",

@@ -35,6 +35,10 @@ def workload_of(arguments: argparse.Namespace, seed: int) -> Workload:
     if arguments.generate is not None:
         if any(files):
             raise CannotRunError("--generate and files of nodes and pods exclude each other")
+        if arguments.sample != 1:
+            raise CannotRunError(
+                "--sample is for pods of a file: say how many are made, as `--generate 100:1000`"
+            )
         nodes, pods = arguments.generate
         chance = np.random.default_rng(seed)
         return published_workload(nodes, pods, chance, batch=arguments.batch)
@@ -45,7 +49,7 @@ def workload_of(arguments: argparse.Namespace, seed: int) -> Workload:
             "say what to simulate: `--nodes FILE --pods FILE` (the same file for both, where it has both), or `--generate N`"
         )
     try:
-        return read_workload(Path(arguments.nodes), Path(arguments.pods))
+        return read_workload(Path(arguments.nodes), Path(arguments.pods), arguments.sample, seed)
     except WorkloadError as error:
         raise CannotRunError(str(error)) from None
 

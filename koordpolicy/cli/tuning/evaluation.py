@@ -51,7 +51,7 @@ class Given:
 def given_by(arguments: argparse.Namespace) -> Given:
     """What flags name, read. Raises `CannotRunError`."""
     return Given(
-        None if arguments.generate is not None else workload_of(arguments, 0),
+        None if arguments.generate is not None or arguments.sample != 1 else workload_of(arguments, 0),
         contention_of(arguments.contention),
         faults_of(arguments),
     )

@@ -1,6 +1,7 @@
 """Rows of CSV files, and numbers in them, with their places."""
 
 import csv
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -32,13 +33,20 @@ def table_rows(file: Path, wanted: tuple[str, ...]) -> Iterator[tuple[str, Mappi
 
 def whole_number(row: Mapping[str, str], column: str, at: str) -> int:
     """A number of a row, rounded down; 0 where there is none. Raises WorkloadError for what is none, or below 0."""
+    return int(number(row, column, at))
+
+
+def number(row: Mapping[str, str], column: str, at: str) -> float:
+    """The same as it is."""
     text = (row.get(column) or "").strip()
     if not text:
         return 0
     try:
-        value = int(float(text))
-    except (ValueError, OverflowError):
-        raise WorkloadError(f"{at}: `{text}` in column `{column}` is no number") from None
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise WorkloadError(f"{at}: `{text}` in column `{column}` is no number")
     if value < 0:
         raise WorkloadError(f"{at}: `{text}` in column `{column}` is negative")
     return value

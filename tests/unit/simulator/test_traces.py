@@ -1,6 +1,7 @@
 """Workloads from files: what is read, and what is said of files that cannot be."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,64 @@ def test_machines_with_gpus_become_nodes_and_devices(tmp_path: Path, amounts: st
     nodes.write_text("machine,gpu_type,cap_gpu\nm1,CPU,0\n", encoding="utf-8")
     with pytest.raises(WorkloadError, match=r"nodes\.csv:2: there is no column `cap_cpu`"):
         read_workload(nodes, pods)
+
+
+TASKS = (
+    "job_id,task_id,submit_s,duration_s,instances,cpu_cores_per_instance,mem_norm_per_instance\n"
+    "9,23,7448,73.6,200,0.5,0.0625\n"
+    "1,1,539,116.4,3,1.0,0.00540\n"
+)
+
+
+def test_batch_tasks_become_a_pod_an_instance(tmp_path: Path) -> None:
+    workload = read_workload(*files(tmp_path, pods=TASKS))
+    first, *_, last = workload.arrivals
+    assert len(workload.arrivals) == 203
+    assert (first.time, first.duration, last.time) == (539 * 10**9, 116_400_000_000, 7448 * 10**9)
+    assert first.pod["metadata"]["name"] == "job-1-task-1-0"
+    assert first.pod["spec"]["priorityClassName"] == "koord-batch"
+    # A sixteenth of the larger node.
+    assert resources(last) == {"cpu": "500m", "memory": str(48 << 30)}
+    assert len({one.pod["metadata"]["name"] for one in workload.arrivals}) == 203
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [TASKS, PODS.splitlines()[0] + "\n" + "".join(f"p{n},1,1,0,0,,LS,Running,0,9\n" for n in range(200))],
+)
+def test_the_seed_draws_which_pods_are_taken(tmp_path: Path, pods: str) -> None:
+    paths = files(tmp_path, pods=pods)
+    names = [
+        [one.pod["metadata"]["name"] for one in read_workload(*paths, 0.25, seed).arrivals]
+        for seed in (1, 1, 2)
+    ]
+    assert names[0] == names[1] != names[2]
+    assert all(25 < len(one) < 75 for one in names)
+
+
+@pytest.mark.parametrize(
+    ("pods", "message"),
+    [
+        (
+            TASKS.replace("0.0625", "1.5"),
+            "pods.csv:2: `1.5` in column `mem_norm_per_instance` is more than a whole machine",
+        ),
+        (TASKS.replace("73.6", "inf"), "pods.csv:2: `inf` in column `duration_s` is no number"),
+        (
+            TASKS.replace(",200,", ",20000000,"),
+            "pods.csv:2: more than 1,000,000 instances by then; take a share",
+        ),
+        (TASKS.replace(",200,", ",0,").replace(",3,", ",0,"), "there is no pod in it that is to run"),
+    ],
+)
+def test_broken_tasks_are_told_by_place(tmp_path: Path, pods: str, message: str) -> None:
+    with pytest.raises(WorkloadError, match=re.escape(message)):
+        read_workload(*files(tmp_path, pods=pods))
+
+
+def test_tasks_are_no_nodes(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadError, match="name it with --pods"):
+        read_workload(*files(tmp_path, nodes=TASKS))
 
 
 def test_openb_becomes_nodes_and_arrivals_in_order_of_time(tmp_path: Path) -> None:
