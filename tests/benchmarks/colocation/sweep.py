@@ -27,7 +27,7 @@ from tests.benchmarks.measure import Row
 LOADS: Final = (0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65)
 """Of what the service can have in its company."""
 FITTED: Final = (0.2, 0.6)
-SECONDS: Final = 15.0
+SECONDS: Final = 9.0
 QUANTILES: Final = (0.5, 0.95, 0.99)
 _SETTLES: Final = 0.7
 _SHARES: Final = 1024
