@@ -6,6 +6,7 @@ It is read when somebody asks, of that pod alone: nobody watches all Events of a
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from koordpolicy.console.worlds.world import Beside, ToldEvent
@@ -69,16 +70,15 @@ async def read_beside(cluster: Cluster, name: str, picture: Snapshot) -> Beside:
         return Beside(unknown=f"`{name}` is no name of a pod")  # and would be more of a selector than that
     pod = _pod(picture, namespace, short)
     missed: list[str] = []
-    events: list[ToldEvent] | None = []
+    told: list[ToldEvent] = []
     for about in _abouts(pod, namespace, short, picture):
-        found = await _permitted(lambda about=about: _events(cluster, about), missed)
+        found = await _permitted(partial(_events, cluster, about), missed)
         if found is None:
-            events = None
             break
-        events += found
+        told += found
+    events = None if missed else tuple(sorted(told, key=lambda one: one.last)[-_SHOWN:])
     submitted, source = (None, "") if pod is None else await _submitted(cluster, pod, missed)
-    told = None if events is None else tuple(sorted(events, key=lambda one: one.last)[-_SHOWN:])
-    return Beside(told, "; ".join(missed), submitted, source)
+    return Beside(events, "; ".join(missed), submitted, source)
 
 
 async def _permitted(question: Callable[[], Awaitable[_T]], missed: list[str]) -> _T | None:
@@ -177,11 +177,11 @@ async def _submitted(cluster: Cluster, pod: Pod, missed: list[str]) -> tuple[Obj
     """The pod as its owner asks for it, and where that stands; None where nobody keeps it."""
     owner = pod.controller
     if owner is None:
-        return await _permitted(lambda: _applied(cluster, pod), missed) or (None, "")
+        return await _permitted(partial(_applied, cluster, pod), missed) or (None, "")
     resource = _OWNERS.get(owner.kind)
     if resource is None or owner.api_version != resource.api_version:
         return None, ""
-    return await _permitted(lambda: _template(cluster, resource, pod.namespace, owner), missed) or (None, "")
+    return await _permitted(partial(_template, cluster, resource, pod.namespace, owner), missed) or (None, "")
 
 
 async def _template(

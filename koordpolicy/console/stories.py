@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from koordpolicy.agent.carrying_out import EVICTED
 from koordpolicy.console.questions import Questions
 from koordpolicy.console.worlds.world import OURS, Beside, CannotAnswer, PodSpan, ToldEvent
 from koordpolicy.kube.port import Object
@@ -16,7 +17,7 @@ _AGENT: Final = f"{OURS}agent"
 _EVICTED: Final = re.compile(r"\bevicted for (\S+)")
 _SUFFERS: Final = re.compile(r"(Interference/[^\s,]+)")
 _ENDS: Final = {
-    (_AGENT, "Evicted"): "evicted",
+    (_AGENT, EVICTED): "evicted",
     (f"{OURS}descheduler", "Descheduled"): "moved",
     (f"{OURS}scheduler", "Preempted"): "preempted",
 }
