@@ -85,15 +85,14 @@ SPEED = "node.koordinator.sh/cpu-normalization-ratio"
 def graph(*own: str) -> RuleGraph:
     files = {"koordpolicy.yaml": BUNDLE, **{f"own{at}.yaml": text for at, text in enumerate(own)}}
     compilation = Compiler(find_pack).compile(Layer("bundle", files))
-    assert compilation.graph is not None, compilation.diagnostics
+    assert compilation.graph is not None, compilation.found
     return compilation.graph
 
 
 def pod(name: str, qos: str, amounts: dict[str, str], node: str = "a", **annotations: str) -> dict[str, Any]:
     labels = {"koordinator.sh/qosClass": qos} if qos else {}
-    container = {"name": "main", "resources": {"requests": amounts, "limits": amounts}}
-    if qos == "LS":
-        container["resources"]["requests"] = {key: "1" if key == "cpu" else "1Gi" for key in amounts}
+    least = {key: "1" if key == "cpu" else "1Gi" for key in amounts} if qos == "LS" else amounts
+    container = {"name": "main", "resources": {"requests": least, "limits": amounts}}
     return {
         "metadata": {
             "name": name,
