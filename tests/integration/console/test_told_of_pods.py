@@ -6,7 +6,6 @@ import asyncio
 import json
 import random
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -263,7 +262,7 @@ def beside(server: Access, name: str, owner: dict[str, Any]) -> Beside:
 def role() -> dict[str, Any]:
     (found,) = [
         dict(one)
-        for one in manifests(Path(DEPLOY) / "rbac")
+        for one in manifests(DEPLOY / "rbac")
         if (one["kind"], one["metadata"]["name"]) == ("ClusterRole", ROLE)
     ]
     return found
