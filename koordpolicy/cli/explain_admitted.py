@@ -106,12 +106,21 @@ def _requesting(container: Json) -> Json:
 
 def _undone(rehearsal: Rehearsal, pod: Object) -> RehearsedAdmission:
     """What becomes of the pod without what profiles set, where the same profiles select it then; else of the pod as it is."""
+    pod = _as_submitted(pod)
     found = rehearsal.of(pod)
     if found.refused or not found.effects:
         return found
     without = rehearsal.of(_without(pod, found.effects))
     same = without.mutation.applied == found.mutation.applied and not without.refused
     return without if same else found
+
+
+def _as_submitted(pod: Object) -> Object:
+    """The pod without what is known to be written later, and by others."""
+    metadata = dict(mapping(pod, "metadata"))
+    annotations = texts(metadata, "annotations", "metadata")
+    metadata["annotations"] = {key: value for key, value in annotations.items() if key not in _WRITERS}
+    return {**pod, "metadata": metadata}
 
 
 def _without(pod: Object, effects: Sequence[ProfileEffect]) -> Object:

@@ -8,6 +8,7 @@ from koordpolicy.agent.strategies import cpu_eviction, memory_eviction
 from koordpolicy.agent.strategies.evictable import Evictable, pod_key
 from koordpolicy.agent.strategies.eviction_need import BELOW, INVALID, OFF, RELEASE, Need
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.model.protocol import CPU, MEMORY
 
 _INTERVAL: Final = 1.0
 
@@ -139,6 +140,8 @@ def _place(held: HeldPod, reason: _Reason) -> tuple[int, int]:
     highest = None
     if reason.section != "bestEffort":
         highest = rules.about().value(f"{reason.section}.highestPriority")
-    keys = [pod_key(one) for one in rules.candidates(reason.section, highest_priority=highest)]
+    pods = rules.candidates(reason.section, highest_priority=highest)
+    measured = f"usage.{CPU if reason.kind == cpu_eviction.KIND else MEMORY}"
+    keys = [pod_key(one) for one in pods if highest is None or measured in one]
     mine = pod_key(held.facts)
     return (keys.index(mine) + 1 if mine in keys else 0), len(keys)
