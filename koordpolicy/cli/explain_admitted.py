@@ -22,7 +22,7 @@ from koordpolicy.model.protocol import (
     SUB_PRIORITY,
 )
 from koordpolicy.model.quantity import QuantityError, parse_quantity
-from koordpolicy.model.reading import Json, mapping, objects, texts
+from koordpolicy.model.reading import Json, mapping, objects, text, texts
 
 _OURS: Final = ("koordinator.sh", "koordpolicy.io", "sigs.k8s.io")
 """Domains of labels and annotations that say something to koordpolicy, and their subdomains."""
@@ -31,8 +31,6 @@ _WRITERS: Final[Mapping[str, str]] = dict.fromkeys(
 )
 _LIMITS_AS_REQUESTS: Final = ("containers", "initContainers")
 _MISSING: Final = object()
-_CONTAINER: Final = 3
-"""Steps of the path of a container."""
 _PLAIN: Final = ("schedulerName", "priorityClassName")
 
 
@@ -51,6 +49,7 @@ def plain_admitted(
         else rehearsal.of(_as_created({**submitted, "metadata": _named(submitted, pod)}))
     )
     told = plain_admission(found, policies)
+    pod, strange = _aligned(pod, found.mutation.pod)
     seen: set[str] = set()
     for step, traced in zip(told["changes"], found.changes, strict=True):
         for line, change in zip(step["lines"], traced.changes, strict=True):
@@ -63,7 +62,7 @@ def plain_admitted(
             )
             if line["state"] == "other":
                 line["actual"] = actual
-    beside = [] if found.refused else [*_beside(found.mutation.pod, pod, seen)]
+    beside = [] if found.refused else [*_beside(found.mutation.pod, pod, seen), *strange]
     lines = [line for step in told["changes"] for line in step["lines"]]
     return {
         **{name: value for name, value in told.items() if name != "patch"},
@@ -149,6 +148,18 @@ def _without(pod: Object, effects: Sequence[ProfileEffect]) -> Object:
 # --- what is on the pod beside --------------------------------------------------------------------
 
 
+def _aligned(pod: Object, made: Object) -> tuple[Object, list[dict[str, Any]]]:
+    """The pod with the containers that policies know in their places, and those that somebody else has put in."""
+    spec = mapping(pod, "spec")
+    own = {text(one, "name"): one for one in objects(spec, "containers", "spec")}
+    known = [text(one, "name") for one in objects(mapping(made, "spec"), "containers", "spec")]
+    strange = [
+        {"path": "spec.containers", "actual": name, "by": None} for name in own if name not in known
+    ]
+    containers = [own.get(name, {"name": name}) for name in known]
+    return {**pod, "spec": {**spec, "containers": containers}}, strange
+
+
 def _beside(made: Object, pod: Object, told: set[str]) -> Iterator[dict[str, Any]]:
     """What of the pod is otherwise than policies make it now, and who is known to write it."""
     for change in json_patch(_looked_at(made), _looked_at(pod)):
@@ -157,8 +168,6 @@ def _beside(made: Object, pod: Object, told: set[str]) -> Iterator[dict[str, Any
             continue
         steps = steps_of(change)
         wanted, actual = _at(made, steps), _at(pod, steps)
-        if len(steps) == _CONTAINER and isinstance(actual, Mapping):
-            actual = f"the container `{actual.get('name')}`"
         if not _alike(wanted, actual, "resources" in path):
             yield {
                 "path": path_text(change),

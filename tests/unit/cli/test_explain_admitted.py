@@ -128,10 +128,11 @@ def test_what_is_written_later_is_known_by_its_writer() -> None:
     found = told(by, pod, template())
     (one,) = found["beside"]
     assert (found["same"], one["by"]) == (True, "the scheduler, as it chose the node")
-    pod["spec"]["containers"].append({"name": "proxy", "resources": {"requests": {"cpu": "1"}}})
+    pod["spec"]["containers"].insert(0, {"name": "proxy", "resources": {"requests": {"cpu": "1"}}})
     found = told(by, pod, template())
     assert found["same"] is False
-    assert {one.get("actual") for one in found["beside"]} == {"{}", "the container `proxy`"}
+    assert {one["actual"] for one in found["beside"]} == {"{}", "proxy"}
+    assert {line["state"] for step in found["changes"] for line in step["lines"]} == {"there"}
 
 
 def test_amounts_are_compared_and_not_their_texts() -> None:

@@ -157,7 +157,7 @@ def test_suppression_holds_best_effort_work_and_nobody_else() -> None:
     picture = cluster(WEB, JOB)
     found = told(picture, "job")["CPU suppression"]
     # 65% of 10 cores, without the 3 of the service and the 1.5 that no pod has.
-    assert (found["state"], found["answers"][0]["value"]) == ("holds", "2")
+    assert (found["state"], found["answers"][0]["value"]) == ("holds", 2)
     assert "may use 2 cores of 10 cores, by a set of CPUs" in found["says"]
     assert lines(found)["CPUSuppress.target"].endswith("agent/cpu-suppress.yaml")
     assert {fact["fact"] for fact in found["answers"][0]["facts"]} > {"node.capacity.cpu"}
