@@ -153,9 +153,7 @@ def _aligned(pod: Object, made: Object) -> tuple[Object, list[dict[str, Any]]]:
     spec = mapping(pod, "spec")
     own = {text(one, "name"): one for one in objects(spec, "containers", "spec")}
     known = [text(one, "name") for one in objects(mapping(made, "spec"), "containers", "spec")]
-    strange = [
-        {"path": "spec.containers", "actual": name, "by": None} for name in own if name not in known
-    ]
+    strange = [{"path": "spec.containers", "actual": name, "by": None} for name in own if name not in known]
     containers = [own.get(name, {"name": name}) for name in known]
     return {**pod, "spec": {**spec, "containers": containers}}, strange
 

@@ -16,13 +16,17 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import NODE_METRICS
 from koordpolicy.kube.snapshot import Snapshot
+from koordpolicy.language.facts import TIMES
 from koordpolicy.model.agent_runs import AgentRuns, read_agent_runs, read_dry_run
+from koordpolicy.model.facts import Record
 from koordpolicy.model.metric import NodeMetric, read_best_effort_cpu, read_node_metric
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import CPU, MEMORY
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.model.unreadable import Unreadable, readable
 
+_REPORTS: Final = 3
+"""Intervals of reports after which one is none."""
 _TOLD: Final = frozenset({HoldState.HOLDS, HoldState.MAY, HoldState.UNKNOWN})
 """What is told line by line; of the others it is said that there are such."""
 
@@ -71,14 +75,26 @@ def holds_of_picture(
     record = next(mine, None)
     if record is None or not record["active"]:
         raise CannotRunError(f"`{name}` has ended, and nothing holds it back")
-    held = HeldPod(graph, pod, record, node, cluster.taken)
     found = [one for one in cluster.of(NODE_METRICS) if one["metadata"].get("name") == pod.node_name]
-    agent = _seen(policies, held, found[0], cluster.taken) if found else NodeAgentSeen()
+    metric = readable(read_node_metric, found[0]) if found else None
+    if isinstance(metric, NodeMetric):
+        node = _as_of_report(node, metric, cluster.taken)
+    held = HeldPod(graph, pod, record, node, cluster.taken)
+    agent = _seen(policies, held, found[0], metric, cluster.taken) if found else NodeAgentSeen()
     return ExplainedHolds(pod.node_name, tuple(holds_of(held)), tuple(evictions_of(held)), agent)
 
 
-def _seen(policies: Policies, held: HeldPod, report: Object, now: int) -> NodeAgentSeen:
-    metric = readable(read_node_metric, report)
+def _as_of_report(node: Record, metric: NodeMetric, now: int) -> Record:
+    """The node as its agent had it when it reported: that measures each second, and reports once a minute."""
+    at = metric.updated_at
+    if at is None or "metric.age" not in node or now - at > _REPORTS * metric.report_interval:
+        return node
+    return {**node, "metric.age": TIMES.duration(0)}
+
+
+def _seen(
+    policies: Policies, held: HeldPod, report: Object, metric: NodeMetric | Unreadable | None, now: int
+) -> NodeAgentSeen:
     runs, dry = (readable(read, report) for read in (read_agent_runs, read_dry_run))
     allowed = readable(read_best_effort_cpu, report)
     known = metric if isinstance(metric, NodeMetric) else None
@@ -188,6 +204,7 @@ def seen_words(agent: NodeAgentSeen) -> Iterator[str]:
         parts.append(f"all best-effort pods {cores(agent.best_effort_used)}")
     if agent.allowed is not None:
         parts.append(f"these were held to {cores(agent.allowed)}")
+    yield "What the node's kernel is told says `koordpolicy explain node --agent`."
     yield f"By its report of {length(agent.age)} ago, {', '.join(parts) or 'nobody knows what pods used'}."
 
 
@@ -203,8 +220,9 @@ def _lines(holds: Sequence[Hold], graph: RuleGraph, page: Page) -> Iterator[str]
             for place in _places(one, graph):
                 yield from (page.paint(line, DIM) for line in page.wrapped(place, 6, "    "))
             if one.unseen:
-                said = f"Only the node knows {one.unseen}: `koordpolicy explain node --agent`."
-                yield from (page.paint(line, DIM) for line in page.wrapped(said, 4))
+                yield from (
+                    page.paint(line, DIM) for line in page.wrapped(f"Not known here: {one.unseen}.", 4)
+                )
     for state, words in ((HoldState.SPARES, "Leave it alone"), (HoldState.OFF, "Nobody asks for")):
         names = ", ".join(one.title for one in holds if one.state is state)
         if names:

@@ -29,7 +29,7 @@ _CHOSEN: Final = {
     CPUChoice.SHARED: "the CPUs that pods share, without those that others own",
     CPUChoice.SYSTEM: "the CPUs that the node keeps for itself",
 }
-_KERNEL: Final = "how long its tasks waited, and for how long it was throttled, stands in its control group"
+_KERNEL: Final = "how often it was throttled, and for how long (`cpu.stat` of its control group)"
 
 
 def suppression(held: HeldPod) -> Hold:
@@ -42,7 +42,7 @@ def suppression(held: HeldPod) -> Hold:
     if decided.outcome is SuppressionAction.SUPPRESS:
         how = "a set of CPUs" if decided.mechanism == "cpuset" else "a quota"
         least = "" if decided.target > 0 else ", which leaves them the least that policy keeps for them"
-        says = f"All best-effort pods of the node together may use {cores(decided.target)} of {cores(capacity)}, by {how}{least}."
+        says = f"By the last report all best-effort pods of the node together may use {cores(decided.target)} of {cores(capacity)}, by {how}{least}."
         state = HoldState.HOLDS
     elif decided.outcome is SuppressionAction.KEEP:
         says, state = f"What was last written for best-effort pods stays: {decided.reason}.", HoldState.MAY
@@ -69,7 +69,9 @@ def suppression(held: HeldPod) -> Hold:
                 else (f"{SUPPRESSION}.enabled", f"{SUPPRESSION}.onMissing.action")
             ),
         ),
-        unseen="the agent decides anew each second, by what it measures then" if held.best_effort else "",
+        unseen="what the agent measures now, by which it decides each second, and which CPUs or quota it wrote last"
+        if held.best_effort
+        else "",
     )
 
 
@@ -121,7 +123,7 @@ def cpus(held: HeldPod) -> Hold:
         HoldState.HOLDS if held_to else HoldState.SPARES,
         f"{'; '.join(parts) or 'It has no containers'}.",
         _of_hooks(held, "cpus"),
-        unseen="the CPUs of each control group, `cpuset.cpus`" if held_to else "",
+        unseen="which CPUs these are now (`cpuset.cpus`)" if held_to else "",
     )
 
 

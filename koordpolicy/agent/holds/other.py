@@ -46,7 +46,7 @@ def memory(held: HeldPod) -> Hold:
     if used is not None and used >= least and len(marks) > 1:
         state, seen = HoldState.MAY, f"The whole pod used {_bytes(used)} by the last report."
     says = f"The kernel slows down {'; '.join(parts)} (`memory.high`), so that it has less of its CPU, too. {seen}"
-    unseen = "how often that happened, `memory.events`"
+    unseen = "how often that happened (`memory.events`)"
     return Hold(title, KIND, state, says, asked, own, unseen)
 
 
@@ -56,7 +56,7 @@ def caches(held: HeldPod) -> Hold:
     own = held.own(RESCTRL)
     if own:
         says = "It has a part of its own of the last-level cache and of memory's bandwidth."
-        return Hold(title, KIND, HoldState.HOLDS, says, (), own, "the part as the kernel has it, `schemata`")
+        return Hold(title, KIND, HoldState.HOLDS, says, (), own, "the part as the kernel has it (`schemata`)")
     group = labelled_group(held.facts)
     isolations = Isolations(held.graph, held.node, held.now)
     asked = held.asked(*(f"{KIND}/{group}.cache.{one}" for one in ("enabled", "start", "end", "bandwidth")))
@@ -78,7 +78,7 @@ def caches(held: HeldPod) -> Hold:
 def disks(held: HeldPod) -> Hold:
     """What it may ask of disks."""
     title, own = "Disks", held.own(BLKIO_QOS)
-    unseen = "`io.stat` and what waited for disks"
+    unseen = "what it asks of disks, and for how long that waits (`io.stat`)"
     if own:
         names = ", ".join(f"`{one.name}`" for one in own_blocks(held.facts["annotations"]) or ())
         says = f"It says itself what it may ask of {names or 'no device'}."

@@ -88,7 +88,7 @@ def test_the_keyboard_does_everything(demo: str, drive: Callable[[Steps], None])
         agent = await page.ask(
             "[...document.querySelectorAll('[data-hold]')].map((one) => one.textContent).join(' ')"
         )
-        assert "CPU suppression It is no best-effort pod, and is left alone." in agent
+        assert "CPU suppression: It is no best-effort pod, and is left alone." in agent
         assert "CPUSuppress.target" in agent
         place = await page.ask(
             "[...document.querySelectorAll('.story .line')].map((one) => one.title).join(' ')"

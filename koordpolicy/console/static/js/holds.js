@@ -38,12 +38,15 @@ const list = (found) => found.length > 0 && h("ul", { class: "holds" }, found.ma
 
 const folded = (title, found) => found.length > 0 && h("details", {}, h("summary", {}, `${title}: ${found.map((one) => one.title).join(", ")}`), list(found));
 
+/** Text in which names stand between backticks. */
+const marked = (text) => text.split("`").map((part, at) => (at % 2 ? h("code", {}, part) : part));
+
 function hold(one) {
   const read = [...new Map(one.answers.flatMap((answer) => answer.facts).map((fact) => [fact.fact, fact])).values()];
   return h(
     "li",
     { "data-hold": one.title },
-    h("p", {}, h("b", {}, one.title), h("span", {}, ` ${one.says}`)),
+    h("p", {}, h("b", {}, `${one.title}: `), marked(one.says)),
     one.own && h("p", { class: "small" }, "The pod says so itself: ", h("code", {}, one.own)),
     one.answers.length > 0 &&
       h(
@@ -53,7 +56,7 @@ function hold(one) {
       ),
     rules(one.settings),
     facts(read),
-    one.unseen && store.world.kind !== "simulated" && h("p", { class: "muted small" }, `Only the node knows ${one.unseen}: `, h("code", {}, "koordpolicy explain node --agent"), "."),
+    one.unseen && store.world.kind !== "simulated" && h("p", { class: "muted small" }, "Not known here: ", marked(one.unseen), "."),
   );
 }
 
@@ -74,6 +77,7 @@ function seen(agent) {
         : ["Its agent decides by ", h("code", { title: agent.revision }, revision(agent.revision)), agent.candidate && `, and tries ${revision(agent.candidate)} (${agent.stage})`, agent.same ? ", the policies that answer here." : "; what answers here may be another revision."],
       agent.dryRun && " An agent in a dry run is there, too, which changes nothing.",
     ),
+    h("p", { class: "muted small" }, "What the node's kernel is told says ", h("code", {}, "koordpolicy explain node --agent"), "."),
     h("p", { class: "muted" }, agent.reportAgeSeconds === null ? "The node has not reported what is used there." : `By its report of ${number(Math.round(agent.reportAgeSeconds))} s ago, ${used.join(", ") || "nobody knows what pods used"}.`),
   ];
 }
