@@ -11,6 +11,7 @@ from koordpolicy.agent.plan import BEST_EFFORT, BURSTABLE, Group
 from koordpolicy.agent.strategies import memory_isolation, system_tuning
 from koordpolicy.agent.strategies.cache_isolation import GROUPS, SCHEMATA
 from koordpolicy.agent.strategies.cpu_isolation import IDENTITY_FILE, IDLE_FILE
+from koordpolicy.agent.strategies.disk_isolation import blocks_rule
 from koordpolicy.agent.strategies.isolation import BE, KIND, LS, ROOT, SYSTEM, Isolations, group_of
 from koordpolicy.agent.strategies.network_isolation import CLASSID, HANDLES, TERWAY_NODE, TERWAY_PODS, TRAFFIC
 from koordpolicy.algorithms.records import pod_record
@@ -151,12 +152,12 @@ def _disks(frame: NodeFrame, write: FileWrite) -> Iterator[str]:
 def _blocks(frame: NodeFrame, write: FileWrite, roots: Facts) -> Iterator[dict[str, Any]]:
     """The document that says all devices of a class."""
     name = _disk_class(frame, write.target)
-    units = frame.graph.setting_units(KIND, name, "blocks", roots) if name else []
-    if units and "blocks" in units[-1].spec.model_fields_set:
-        span = units[-1].document.positions.key(("spec", "blocks"))
+    found = blocks_rule(frame.graph, name, roots) if name else None
+    if found is not None:
+        document, span = found
         yield {
             "decision": f"{KIND}/{name}.blocks",
-            "rule": units[-1].id,
+            "rule": document,
             "file": span.file,
             "line": span.start.line,
             "column": span.start.column,

@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from koordpolicy import resources
 from koordpolicy.cli.command import CannotRunError
+from koordpolicy.cli.console_beside import read_beside
 from koordpolicy.cli.console_policies import ConsolePolicies, FollowedPolicies, policies_of_files
 from koordpolicy.cli.console_questions import questions_by
 from koordpolicy.cli.console_revisions import LiveRevisions
@@ -214,7 +216,9 @@ async def _live(
 
             title = arguments.context or "the cluster of the kubeconfig"
             every = (arguments.every or _EVERY) / SECOND
-            world = LiveWorld(policies.graph, await look(), title, look_again, every)
+            world = LiveWorld(
+                policies.graph, await look(), title, look_again, every, partial(read_beside, cluster)
+            )
             hand = revisions if arguments.bearer_token_file else None
             api = _api(endpoint, policies, trials, world, revisions.all, hand)
             await _serve(process, endpoint, api, terminal, world.follow())

@@ -5,11 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from koordpolicy.agent.holds.evictions import decisions_of
 from koordpolicy.algorithms.quota_lending import lending_below
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.explain import answer_data
 from koordpolicy.cli.explain_admission import READ, plain_admission
+from koordpolicy.cli.explain_admitted import plain_admitted
 from koordpolicy.cli.explain_gang import gang_of_picture, plain_gang
+from koordpolicy.cli.explain_holds import holds_of_picture, plain_holds
 from koordpolicy.cli.explain_migration import migration_of_pod, plain_migration
 from koordpolicy.cli.explain_node_room import owned_devices, owned_zones, plain_room
 from koordpolicy.cli.explain_pod import (
@@ -26,6 +29,7 @@ from koordpolicy.cli.snapshot_facts import SnapshotFacts
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.console.worlds.world import CannotAnswer
 from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.describe.layout import place
 from koordpolicy.graph.diff.affected import things_of
 from koordpolicy.graph.graph import UnknownDecision
 from koordpolicy.kube.port import Object
@@ -61,10 +65,34 @@ class ConsoleQuestions:
 
     def admission(self, picture: Snapshot, submitted: Object) -> dict[str, Any]:
         """See `Questions`."""
-        graph = self._policies.graph
-        objects = PictureObjects(graph, {resource: picture.of(resource) for resource in READ})
+        rehearsal = Rehearsal(self._policies.graph, self._known_to_webhooks(picture), picture.taken)
         with _answering():
-            return plain_admission(Rehearsal(graph, objects, picture.taken).of(submitted), self._policies)
+            return plain_admission(rehearsal.of(submitted), self._policies)
+
+    def admitted(self, picture: Snapshot, name: str, submitted: Object | None, source: str) -> dict[str, Any]:
+        """See `Questions`."""
+        with _answering():
+            pod = pod_named(picture, name)
+            rehearsal = Rehearsal(self._policies.graph, self._known_to_webhooks(picture), picture.taken)
+            return plain_admitted(rehearsal, self._policies, pod.raw, submitted, source)
+
+    def holds(self, picture: Snapshot, name: str) -> dict[str, Any]:
+        """See `Questions`."""
+        with _answering():
+            graph = self._policies.graph.at(Timestamp(picture.taken))
+            pod = pod_named(picture, name)
+            facts = self._facts_of(picture)
+            return plain_holds(holds_of_picture(self._policies, graph, picture, facts, pod), graph)
+
+    def behind(self, reason: str) -> list[dict[str, Any]]:
+        """See `Questions`."""
+        graph = self._policies.graph
+        rules = ((name, graph.decision(name).rules) for name in decisions_of(reason) if name in graph)
+        return [
+            {"decision": name, "at": place(rule.span), "document": rule.document}
+            for name, found in rules
+            for rule in found
+        ]
 
     def migration(self, picture: Snapshot, name: str) -> dict[str, Any] | None:
         """See `Questions`."""
@@ -148,6 +176,9 @@ class ConsoleQuestions:
         """See `Questions`."""
         with _answering() as terminal:
             return plain_quota(quota_of_picture(self._policies, picture, name, terminal))
+
+    def _known_to_webhooks(self, picture: Snapshot) -> PictureObjects:
+        return PictureObjects(self._policies.graph, {resource: picture.of(resource) for resource in READ})
 
     # --- of the latest picture ----------------------------------------------------------------------
 

@@ -7,10 +7,12 @@ from typing import Any
 
 from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.explain_admission import READ, plain_verdict, verdict
+from koordpolicy.cli.explain_holds import ExplainedHolds, hold_lines, holds_of_picture, plain_holds
 from koordpolicy.cli.picture import picture_of
 from koordpolicy.cli.pod_policies import Policies, policies_of
 from koordpolicy.cli.simulation.explained import tables
 from koordpolicy.cli.simulation.words import DIM, Page
+from koordpolicy.cli.snapshot_facts import SnapshotFacts
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.cluster.event_handlers import replay
 from koordpolicy.cluster.pods import scheduler_of
@@ -54,6 +56,8 @@ class ExplainedPod:
     """What becomes of it at its creation; None for one that is on a node."""
     submitted: bool = False
     """Whether it is to be created yet: then the decision is on what admission makes of it."""
+    held: ExplainedHolds | None = None
+    """What holds it back on its node; None for one that is on none."""
 
 
 def explain_pod(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -68,7 +72,9 @@ def explain_pod(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if submitted and admission is not None and admission.changes and not admission.refused:
         pod = _admitted(pod, admission.mutation.pod)
     found = where_it_goes(policies, cluster, pod, max(0, arguments.top), terminal)
-    found = replace(found, admission=admission, submitted=submitted)
+    found = replace(
+        found, admission=admission, submitted=submitted, held=_held(policies, cluster, pod, terminal)
+    )
     if arguments.output == "json":
         terminal.print(json_text(plain_pod(found), indent=2))
     else:
@@ -83,6 +89,16 @@ def explain_pod(arguments: argparse.Namespace, terminal: Terminal) -> int:
 def _admission(policies: Policies, cluster: Snapshot, pod: Pod) -> RehearsedAdmission:
     objects = PictureObjects(policies.graph, {resource: cluster.of(resource) for resource in READ})
     return Rehearsal(policies.graph, objects, cluster.taken).of(pod.raw)
+
+
+def _held(policies: Policies, cluster: Snapshot, pod: Pod, terminal: Terminal) -> ExplainedHolds | None:
+    if not pod.node_name or pod.terminal:
+        return None
+    try:
+        return holds_of_picture(policies, policies.graph, cluster, SnapshotFacts(cluster), pod)
+    except CannotRunError as error:
+        terminal.say(f"what holds it back is not told: {error}")
+        return None
 
 
 def _admitted(pod: Pod, changed: Object) -> Pod:
@@ -203,6 +219,7 @@ def plain_pod(found: ExplainedPod) -> dict[str, Any]:
             "violations": preemption.violations,
         },
         "revision": decision.digest,
+        **({} if found.held is None else {"held": plain_holds(found.held, found.policies.graph)}),
     }
 
 
@@ -272,6 +289,9 @@ def _lines(found: ExplainedPod, page: Page) -> Iterator[str]:
             yield from page.wrapped(f"Reservation {told_of.name} on {told_of.node}: {told_of.why}.", 2)
         yield ""
     yield from tables(found.table, page)
+    if found.held is not None:
+        yield ""
+        yield from hold_lines(found.held, policies.graph, page)
 
 
 def _gone(victim: Victim) -> str:

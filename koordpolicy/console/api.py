@@ -186,8 +186,9 @@ class ConsoleApi:
         name, world = _named(request), self.world
         name = name if "/" in name else f"default/{name}"
         picture = await world.picture()
+        beside = await world.beside(name, picture)
         spans, submitted = world.spans(), world.submitted(name)
-        return await self._think(lambda: story_of(self._questions, picture, name, spans, submitted))
+        return await self._think(lambda: story_of(self._questions, picture, name, spans, submitted, beside))
 
     async def _answer(self, request: Request) -> Mapping[str, Any]:
         """A decision on one node or pod."""

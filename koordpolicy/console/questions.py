@@ -17,6 +17,20 @@ class Questions(Protocol):
         """What webhooks make of a pod at its creation, rule by rule: `koordpolicy explain pod -f`."""
         ...
 
+    def admitted(self, picture: Snapshot, name: str, submitted: Object | None, source: str) -> dict[str, Any]:
+        """What webhooks made of a pod that is there, and whether they would do the same now; `submitted` as its owner asked for it, which
+        stands at `source`.
+        """
+        ...
+
+    def holds(self, picture: Snapshot, name: str) -> dict[str, Any]:
+        """What holds a pod back on its node, and what it may be let go for, by which policies: a part of `koordpolicy explain pod`."""
+        ...
+
+    def behind(self, reason: str) -> list[dict[str, Any]]:
+        """The decisions behind a reason for which an agent lets pods go, as its Events name it, with all their rules."""
+        ...
+
     def migration(self, picture: Snapshot, name: str) -> dict[str, Any] | None:
         """Why a descheduler moves a pod, where it goes and what that waits for: `koordpolicy explain migration`; None where it has no migration."""
         ...

@@ -17,6 +17,7 @@ from koordpolicy.kube.errors import Forbidden, KubeError, NotFound
 from koordpolicy.kube.listing import every_object
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import (
+    CLUSTER_COLOCATION_PROFILES,
     CLUSTER_NETWORK_TOPOLOGIES,
     CSI_DRIVERS,
     CSI_NODES,
@@ -81,6 +82,7 @@ KEPT: Final = (
     REPLICATION_CONTROLLERS,
     REPLICA_SETS,
     STATEFUL_SETS,
+    CLUSTER_COLOCATION_PROFILES,
 )
 """What a snapshot holds, in the order of the file."""
 

@@ -158,6 +158,17 @@ def test_a_bound_pod_is_asked_of_as_if_it_came_anew(manifests: str) -> None:
     assert "shop/there is on a, where it would go again" in call("pod", "shop/there", "-f", manifests)[1]
 
 
+def test_what_holds_a_bound_pod_back_is_told(manifests: str) -> None:
+    found = asked(manifests, "there")["held"]
+    assert found["node"] == "a"
+    assert {one["title"] for one in found["holds"]} > {"CPU suppression", "Quota", "CPU burst", "CPU set"}
+    text = call("pod", "shop/there", "-f", manifests)[1]
+    assert "What holds it back on a" in text
+    assert "No agent of koordpolicy says that it acts there" in text
+    assert "CPU set: `main` runs on the CPUs that pods share" in text
+    assert "held" not in asked(manifests, "small")
+
+
 def test_policies_decide(manifests: str, tmp_path: Path) -> None:
     own = {
         "apiVersion": "koordpolicy.io/v1alpha1",

@@ -7,6 +7,9 @@ from typing import Final
 
 from koordpolicy.agent.plan import BEST_EFFORT, Group, Level, Plan, Write, pod_group
 from koordpolicy.agent.strategies.isolation import BE, KIND, ROOT, Isolations
+from koordpolicy.diagnostics import Span
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.graph import Facts
 from koordpolicy.language.kinds.isolation import BlockDeviceLimits
 from koordpolicy.model.pod_strategies import said_of_blocks
 from koordpolicy.model.protocol import BLKIO_QOS
@@ -62,6 +65,14 @@ def own_blocks(annotations: Mapping[str, str]) -> list[BlockDeviceLimits] | None
         known = {name: value for name, value in one.items() if name in ("name", "type")}
         found.append(BlockDeviceLimits.model_validate({**known, **dict(limits)}))
     return found
+
+
+def blocks_rule(graph: RuleGraph, group: str, roots: Facts) -> tuple[str, Span] | None:
+    """The document that says all devices of a group, and where; None where none does."""
+    units = graph.setting_units(KIND, group, "blocks", roots)
+    if not units or "blocks" not in units[-1].spec.model_fields_set:
+        return None
+    return units[-1].id, units[-1].document.positions.key(("spec", "blocks"))
 
 
 @dataclass(frozen=True, slots=True)

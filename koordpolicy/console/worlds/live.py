@@ -8,7 +8,7 @@ from typing import Final
 
 from koordpolicy.console.worlds.endings import GONE
 from koordpolicy.console.worlds.pictured import PicturedWorld, Seen
-from koordpolicy.console.worlds.world import PodSpan
+from koordpolicy.console.worlds.world import Beside, PodSpan
 from koordpolicy.diagnostics.wording import worded
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import KubeError
@@ -21,7 +21,7 @@ _REMEMBERED: Final = 20_000
 
 
 class LiveWorld(PicturedWorld):
-    """A cluster as it is now: `take` photographs it, every so many seconds. It writes nothing to it.
+    """A cluster as it is now: `take` photographs it, every so many seconds, `read_beside` reads what is told of a pod. It writes nothing to it.
 
     Pods that are not there any more are remembered with the time of the look that missed them.
     """
@@ -35,6 +35,7 @@ class LiveWorld(PicturedWorld):
         title: str,
         take: Callable[[], Awaitable[Snapshot]],
         interval: float,
+        read_beside: Callable[[str, Snapshot], Awaitable[Beside]],
     ) -> None:
         self._open: dict[tuple[str, str], PodSpan] = {}
         self._past: deque[PodSpan] = deque(maxlen=_REMEMBERED)
@@ -42,6 +43,7 @@ class LiveWorld(PicturedWorld):
         super().__init__(graph, snapshot, title)
         self._take = take
         self._interval = interval
+        self._read_beside = read_beside
 
     def show(self, seen: Seen) -> None:
         """The same, and pods that this look misses have ended."""
@@ -62,6 +64,10 @@ class LiveWorld(PicturedWorld):
     def spans(self) -> tuple[PodSpan, ...]:
         """See `World`."""
         return (*self._past, *self._spans)
+
+    async def beside(self, pod: str, picture: Snapshot) -> Beside:
+        """See `World`: asked of the cluster each time."""
+        return await self._read_beside(pod, picture)
 
     async def follow(self) -> None:
         """Photograph the cluster again and again; what is in the way is told on the page, until it works again."""

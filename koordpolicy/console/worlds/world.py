@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from koordpolicy.console.frames import Frames
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.snapshot import Snapshot
+
+OURS: Final = "koordpolicy-"
+"""What components of koordpolicy are called in Events, with their names behind it."""
 
 
 class CannotAnswer(Exception):
@@ -80,6 +83,44 @@ class PodSpan:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class ToldEvent:
+    """An Event of Kubernetes: who told what of which object. Times in seconds since 1970, 0 for unknown.
+
+    `earlier` is about an object of the same name that was there before.
+    """
+
+    about: str
+    """`Pod default/web-0`, `Node n1`."""
+    component: str
+    reason: str
+    message: str
+    warning: bool
+    count: int
+    first: float
+    last: float
+    earlier: bool = False
+
+    @property
+    def ours(self) -> bool:
+        """Whether a component of koordpolicy told it."""
+        return self.component.startswith(OURS)
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is known of a pod beside the objects of a picture.
+
+    `events` are None where there are none to be had, and `unknown` says why; the latest come last. `submitted` is what the pod's owner
+    asked for, and `source` says where that stands.
+    """
+
+    events: tuple[ToldEvent, ...] | None = None
+    unknown: str = ""
+    submitted: Object | None = None
+    source: str = ""
+
+
 class World(Protocol):
     """A cluster to look at. Methods are called from the event loop, and give what they know at once unless they are coroutines."""
 
@@ -115,4 +156,8 @@ class World(Protocol):
 
     def submitted(self, pod: str) -> Object | None:
         """The pod as its owner submitted it, where that is known."""
+        ...
+
+    async def beside(self, pod: str, picture: Snapshot) -> Beside:
+        """What is known of a pod beside a picture: what was told of it and its node, and what its owner asked for."""
         ...

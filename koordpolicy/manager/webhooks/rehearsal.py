@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from koordpolicy.algorithms.profile import ProfileEffect
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest, Operation
 from koordpolicy.kube.mirror import Handler, ObjectChange, key_of
@@ -58,6 +59,8 @@ class RehearsedAdmission:
     violations: tuple[Violation, ...] = ()
     warnings: tuple[str, ...] = ()
     refused: str = ""
+    effects: tuple[ProfileEffect, ...] = ()
+    """What profiles ask for, whether the pod had it before or not."""
 
 
 class Rehearsal:
@@ -94,6 +97,7 @@ class Rehearsal:
             self._violations,
             warnings + answer.warnings,
             "" if answer.allowed else answer.message,
+            () if trace is None else tuple(trace.effects),
         )
 
     def _mutated(self, pod: Object, trace: MutationTrace | None) -> Mutation:

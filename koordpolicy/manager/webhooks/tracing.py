@@ -73,9 +73,12 @@ class MutationTrace:
     graph: RuleGraph
     roots: Roots = field(default_factory=dict)
     found: list[TracedChange] = field(default_factory=list)
+    effects: list[ProfileEffect] = field(default_factory=list)
+    """What profiles ask for, whether the pod had it before or not."""
 
     def profile(self, profile: Profile, pod: Json, effect: ProfileEffect) -> None:
         """See `MutationObserver.profile`."""
+        self.effects.append(effect)
         for name, piece in pieces(effect):
             after = apply_profile(pod, piece)
             decision = f"{profile.name}.{name}"
@@ -99,14 +102,14 @@ class MutationTrace:
     def devices(self, before: Json, after: Json) -> None:
         """See `MutationObserver.devices`."""
         left = _changes(before, after)
-        asked = {_steps(one)[-1] for one in left}
+        asked = {steps_of(one)[-1] for one in left}
         # What is derived is told by its own rule, all else by the one that took a resource apart.
         for part, alone in ((_DERIVE, True), (_EXPAND, False)):
             for key in self.graph.decisions:
                 resource = key.field.removeprefix(part).removesuffix("]")
                 if key.kind != _DEVICES or not key.field.startswith(part) or resource not in asked:
                     continue
-                mine = [one for one in left if not alone or _steps(one)[-1] == resource]
+                mine = [one for one in left if not alone or steps_of(one)[-1] == resource]
                 left = [one for one in left if one not in mine]
                 self._tell(str(key), self._of_decision(str(key)), mine)
         self._tell(_DEVICES, (), left)
@@ -175,19 +178,20 @@ def _old(before: Json, change: Change) -> Mapping[str, Any]:
     if change["op"] == "add":
         return {}
     found: Any = before
-    for step in _steps(change):
+    for step in steps_of(change):
         found = found[int(step)] if isinstance(found, list | tuple) else found[step]
     return {"old": found}
 
 
-def _steps(change: Change) -> list[str]:
+def steps_of(change: Change) -> list[str]:
+    """A path as the keys and places that lead there."""
     return [one.replace("~1", "/").replace("~0", "~") for one in str(change["path"]).split("/")[1:]]
 
 
 def path_text(change: Change) -> str:
     """A path as people write it: `spec.containers[0].resources.requests["kubernetes.io/batch-cpu"]`."""
     said = ""
-    for step in _steps(change):
+    for step in steps_of(change):
         if step.isdigit() or step == "-":
             said += f"[{'' if step == '-' else step}]"
         elif step.replace("_", "").isalnum():

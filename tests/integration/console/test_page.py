@@ -85,7 +85,11 @@ def test_the_keyboard_does_everything(demo: str, drive: Callable[[Steps], None])
         )
         assert "Admitted" in story
         assert "of 100 nodes passed the filters" in story
-        assert "CPUSuppress.target" in story
+        agent = await page.ask(
+            "[...document.querySelectorAll('[data-hold]')].map((one) => one.textContent).join(' ')"
+        )
+        assert "CPU suppression: It is no best-effort pod, and is left alone." in agent
+        assert "CPUSuppress.target" in agent
         place = await page.ask(
             "[...document.querySelectorAll('.story .line')].map((one) => one.title).join(' ')"
         )

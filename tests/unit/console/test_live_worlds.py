@@ -6,6 +6,7 @@ from typing import Any
 from koordpolicy.console.frames import COLUMNS
 from koordpolicy.console.worlds.live import LiveWorld
 from koordpolicy.console.worlds.pictured import PicturedWorld
+from koordpolicy.console.worlds.world import Beside
 from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.model.protocol import RUNS_ANNOTATION
 from tests.unit.console.test_pictured import graph, metric, node, pod
@@ -15,6 +16,10 @@ BEGAN = "1970-01-01T00:00:01Z"
 
 
 async def never() -> Snapshot:
+    raise AssertionError
+
+
+async def nothing(pod: str, picture: Snapshot) -> Beside:
     raise AssertionError
 
 
@@ -49,7 +54,7 @@ def test_who_is_gone_is_remembered_with_how_it_ended() -> None:
     pods = [since(pod(name, "a", "BE", "1"), reason=why) for name, why in evicting.items()]
     pods += [since(pod(name, "a", "BE", "1")) for name in ("done", "broken", "away", "stays")]
     pods.append(since(pod("late", "", "BE", "1"), phase="Pending"))
-    world = LiveWorld(graph(), look(5, pods, ("moved",)), "t", never, 1.0)
+    world = LiveWorld(graph(), look(5, pods, ("moved",)), "t", never, 1.0, nothing)
     assert all(span.at(5 * SECOND) and not span.at(0) for span in world.spans())
     after = [since(pod("done", "a", "BE", "1"), phase="Succeeded")]
     after += [since(pod("broken", "a", "BE", "1"), phase="Failed"), since(pod("stays", "a", "BE", "1"))]
@@ -73,7 +78,7 @@ def test_who_is_gone_is_remembered_with_how_it_ended() -> None:
 
 
 def test_a_pod_that_says_late_since_when_it_runs_is_the_same() -> None:
-    world = LiveWorld(graph(), look(5, [pod("web", "a", "LS", "1")]), "t", never, 1.0)
+    world = LiveWorld(graph(), look(5, [pod("web", "a", "LS", "1")]), "t", never, 1.0, nothing)
     world.show(world.read(look(6, [since(pod("web", "a", "LS", "1"))])))
     assert [(span.start, span.end) for span in world.spans()] == [(SECOND, None)]
     again = since(pod("web", "a", "LS", "1"))

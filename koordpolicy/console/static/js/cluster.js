@@ -3,7 +3,8 @@ import { h, fill } from "./dom.js";
 import { store } from "./store.js";
 import { ClusterMap } from "./map.js";
 import { Timeline } from "./timeline.js";
-import { nodePanel, podPanel } from "./panel.js";
+import { nodePanel } from "./panel.js";
+import { podPanel } from "./story.js";
 import { number, percent } from "./words.js";
 import { sort } from "./colours.js";
 

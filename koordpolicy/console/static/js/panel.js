@@ -1,16 +1,16 @@
-// What is chosen: a node with its pods, cards and zones; a pod with its story.
+// A node that is chosen, with its pods, cards and zones; and what panels have in common.
 import { cross, h, fill } from "./dom.js";
 import { get } from "./api.js";
 import { store } from "./store.js";
 import { ramp, sort } from "./colours.js";
-import { cores, moment, number, percent, revision, size } from "./words.js";
-import { line, rules, said } from "./source.js";
+import { cores, percent, revision, size } from "./words.js";
+import { facts, rules, said } from "./source.js";
 
 const link = (view, name, text = name) => h("a", { href: `#/${view}/${encodeURIComponent(name)}` }, text);
 export const podLink = (name, text) => link("cluster/pod", name, text);
 export const nodeLink = (name, text) => link("cluster/node", name, text);
 
-function head(what, name, close) {
+export function head(what, name, close) {
   return h(
     "header",
     { class: "panel-head" },
@@ -19,8 +19,8 @@ function head(what, name, close) {
   );
 }
 
-const waiting = () => h("p", { class: "muted" }, "Asking…");
-const failed = (error) => h("p", { class: "trouble" }, error.message);
+export const waiting = () => h("p", { class: "muted" }, "Asking…");
+export const failed = (error) => h("p", { class: "trouble" }, error.message);
 
 /** A bar of parts of a whole, with what they are in words beside it. */
 export function bar(parts, whole) {
@@ -187,162 +187,6 @@ export function answer(told) {
   return [
     h("p", {}, h("code", {}, told.decision), " is ", told.error ? h("span", { class: "trouble" }, told.error) : h("b", {}, said(told.value))),
     rules(told.rules),
-    told.facts?.length > 0 &&
-      h(
-        "details",
-        {},
-        h("summary", {}, `${told.facts.length} facts`),
-        h("table", { class: "facts" }, h("tbody", {}, told.facts.map((fact) => h("tr", {}, h("th", { scope: "row" }, fact.fact), h("td", { class: "number" }, fact.present ? said(fact.value) : "not there"))))),
-      ),
+    facts(told.facts),
   ];
-}
-
-// --- a pod's story --------------------------------------------------------------------------------
-
-export function podPanel(name, close) {
-  const body = h("div", { "aria-busy": "true" }, waiting());
-  const element = h("div", { class: "panel-in" }, head("Pod", name.replace(/^default\//, ""), close), body);
-  let over = false;
-  get("pod", { name }).then(
-    (told) => {
-      if (over) return;
-      body.removeAttribute("aria-busy");
-      fill(body, story(told));
-    },
-    (error) => !over && fill(body, failed(error)),
-  );
-  return { element, end: () => (over = true) };
-}
-
-const ENDS = {
-  finished: "Finished",
-  preempted: "Preempted for others",
-  evicted: "Evicted by its node",
-  moved: "Evicted by the descheduler",
-  failed: "Failed",
-  displaced: "Evicted through the Eviction API",
-  gone: "Gone, and nobody says why,",
-  lost: "Lost with its node",
-};
-
-function story(told) {
-  const scheduling = told.scheduling;
-  const last = told.history.at(-1);
-  const over = !told.on && last?.outcome;
-  const title = told.on
-    ? ["On ", nodeLink(told.on.node), told.on.start ? ` since ${moment(told.on.start, store.clock)}.` : "."]
-    : scheduling.unknown
-      ? [told.admission && !told.history.length ? "It comes later in this simulation." : scheduling.unknown]
-      : scheduling.gates?.length
-        ? [`Held back by ${scheduling.gates.join(", ")}.`]
-        : scheduling.node
-          ? ["Waits, and would go to ", nodeLink(scheduling.node), " now."]
-          : ["Finds no node."];
-  return [
-    h("p", { class: "lead" }, over ? [`${ENDS[last.outcome] ?? last.outcome} at ${moment(last.end, store.clock)} on `, nodeLink(last.node), "."] : title),
-    h(
-      "ol",
-      { class: "story" },
-      told.admission && chapter("Webhook", admission(told.admission)),
-      !((over || told.admission) && scheduling.unknown) && chapter("Scheduler", schedulingOf(scheduling, told.on)),
-      told.node && chapter("Agent", agent(told)),
-      told.migration && chapter("Descheduler", migration(told.migration, told.pod)),
-      told.history.length > 0 && chapter("So far", history(told.history)),
-    ),
-    h("p", { class: "muted small" }, `As of ${moment(told.at, store.clock)}. The scheduler is asked as if the pod came anew.`),
-  ];
-}
-
-const chapter = (title, ...content) => h("li", {}, h("h3", {}, title), content);
-
-function admission(told) {
-  if (told.unknown) return h("p", { class: "muted" }, told.unknown);
-  if (told.message) return [h("p", { class: "trouble" }, "Refused: ", told.message), told.violations.map((one) => rules(one.places.map((place) => ({ ...place, decision: one.rule }))))];
-  if (!told.changes.length) return h("p", {}, "Admitted as it was submitted.");
-  const count = told.changes.reduce((sum, one) => sum + one.lines.length, 0);
-  return [
-    h("p", {}, `Admitted, changed in ${count === 1 ? "one place" : `${count} places`}${told.profiles.applied.length ? ` by ${told.profiles.applied.join(", ")}` : ""}.`),
-    h(
-      "details",
-      {},
-      h("summary", {}, "What was changed"),
-      told.changes.map((step) => [
-        step.lines.map((one) => h("p", { class: "change" }, h("code", {}, one.path), one.old !== undefined && h("del", {}, said(one.old)), one.value !== undefined && h("ins", {}, said(one.value)))),
-        rules(step.places.map((place) => ({ ...place, decision: step.decision }))),
-      ]),
-    ),
-  ];
-}
-
-function schedulingOf(told, on) {
-  if (told.unknown) return h("p", { class: "muted" }, told.unknown);
-  const facts = Object.entries(told.podFacts).map(([name, value]) => `${name} ${value === "" ? "none" : value}`).join(", ");
-  const lead = told.node
-    ? on && told.node !== on.node
-      ? ["Asked anew, it would go to ", nodeLink(told.node), "."]
-      : [on ? "It would go there again." : ["It would go to ", nodeLink(told.node), "."]]
-    : [told.message ?? "No node takes it."];
-  return [
-    h("p", {}, lead, ` ${number(told.feasible)} of ${number(told.nodes)} nodes passed the filters.`),
-    h("p", { class: "muted" }, `${facts}; profile ${told.profile}`),
-    told.refusals.length > 0 &&
-      h("ul", { class: "plain" }, told.refusals.map((one) => h("li", {}, h("b", {}, number(one.nodes)), ` ${one.filter}: ${one.reason} `, line(one.rule)))),
-    told.advice?.length > 0 && [h("h4", {}, "What would help"), h("ul", {}, told.advice.map((one) => h("li", {}, `${one}.`)))],
-    told.preemption && h("p", {}, `Room would be made on ${told.preemption.node}: ${told.preemption.victims.join(", ") || "nobody"} would have to go.`),
-    told.best.length > 0 &&
-      h(
-        "details",
-        { open: !on },
-        h("summary", {}, "Best nodes, score by score"),
-        h(
-          "div",
-          { class: "scroll", tabindex: "0", role: "group", "aria-label": "Scores" },
-          h(
-            "table",
-            {},
-            h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "node"), h("th", { scope: "col", class: "number" }, "total"), told.scores.map((one) => h("th", { scope: "col", class: "number" }, one.name.replace(/NodeResources|Scheduling|Allocation/g, ""))))),
-            h("tbody", {}, told.best.map((one) => h("tr", {}, h("td", {}, nodeLink(one.node)), h("td", { class: "number" }, number(one.total)), told.scores.map((score) => h("td", { class: "number" }, number(one.scores[score.name] ?? 0)))))),
-          ),
-        ),
-        rules(told.scores.map((one) => ({ decision: one.name, at: one.rule }))),
-      ),
-  ];
-}
-
-function agent(told) {
-  if (told.node.unknown) return h("p", { class: "muted" }, told.node.unknown);
-  return [
-    h("p", {}, told.heldBack ? "It is best-effort work, which yields to services: all of it together may use what this says." : "It is not best-effort work, so it is not held back. What such work may use beside it:"),
-    answer(told.node),
-  ];
-}
-
-/** Why the pod is moved, where it goes, and what that waits for; or how it came here in place of another. */
-function migration(told, pod) {
-  if (told.unknown) return h("p", { class: "muted" }, told.unknown);
-  const by = told.strategy ? [`${told.strategy}${told.profile ? ` of ${told.profile}` : ""}: ${told.reason ?? "it gives no reason"} `, line(told.rule)] : "a user: no strategy stands in its annotations";
-  const kept = told.destination && told.destination !== told.on;
-  const came = told.newPod === pod;
-  return [
-    h("p", {}, came ? ["It came in place of ", podLink(told.pod, told.pod.replace(/^default\//, "")), ", which was moved."] : told.ended ? "It was to be moved, which is over." : "It is being moved.", " ", h("span", { class: "tag" }, told.phase)),
-    h("p", {}, "By ", by),
-    kept
-      ? h("p", {}, came || told.ended ? "Room was kept on " : "It goes to ", nodeLink(told.destination), told.reservation && `, where ${told.reservation} ${told.ended ? "kept" : "keeps"} room`, ".")
-      : !told.ended && h("p", {}, told.mode === "EvictDirectly" ? "No room is kept: the scheduler finds a node for the new pod when it comes." : "It has no destination yet: the scheduler gives its Reservation one."),
-    told.newPod && !came && h("p", {}, podLink(told.newPod), " has taken the room."),
-    told.waitsFor.length > 0 && [
-      h("h4", {}, "What it waits for"),
-      h("ul", { class: "rules" }, told.waitsFor.map((one) => h("li", {}, one.what, one.decision && [" ", h("code", {}, one.decision), line(one.rule)]))),
-    ],
-    told.ended && (told.ended.reason || told.ended.message) && h("p", {}, [told.ended.reason, told.ended.message].filter(Boolean).join(": ")),
-    !told.ended && told.secondsLeft > 0 && h("p", { class: "muted small" }, `${number(Math.round(told.secondsLeft))} seconds are left of its time (${told.migration}).`),
-  ];
-}
-
-function history(spans) {
-  return h(
-    "ul",
-    { class: "plain" },
-    spans.map((span) => h("li", {}, span.start ? `${moment(span.start, store.clock)} ` : "", span.node ? ["on ", nodeLink(span.node)] : "without a node", span.end ? ` until ${moment(span.end, store.clock)}${span.outcome ? `, ${span.outcome}` : ""}` : ", still there")),
-  );
 }

@@ -29,6 +29,17 @@ export function rules(list) {
   );
 }
 
+/** The facts that rules read, on demand. */
+export function facts(list) {
+  if (!list?.length) return null;
+  return h(
+    "details",
+    {},
+    h("summary", {}, list.length === 1 ? "1 fact" : `${list.length} facts`),
+    h("table", { class: "facts" }, h("tbody", {}, list.map((fact) => h("tr", {}, h("th", { scope: "row" }, fact.fact), h("td", { class: "number" }, fact.present ? said(fact.value) : "not there"))))),
+  );
+}
+
 export async function open(file, at) {
   try {
     const told = await get("source", { file });
