@@ -49,7 +49,8 @@ def workload_of(arguments: argparse.Namespace, seed: int) -> Workload:
             "say what to simulate: `--nodes FILE --pods FILE` (the same file for both, where it has both), or `--generate N`"
         )
     try:
-        return read_workload(Path(arguments.nodes), Path(arguments.pods), arguments.sample, seed)
+        chosen = None if arguments.sample == 1 else np.random.default_rng(seed)
+        return read_workload(Path(arguments.nodes), Path(arguments.pods), arguments.sample, chosen)
     except WorkloadError as error:
         raise CannotRunError(str(error)) from None
 

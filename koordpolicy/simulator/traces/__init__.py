@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Protocol
 
-import numpy as np
+from numpy.random import Generator
 
 from koordpolicy.model.node import read_node
 from koordpolicy.model.protocol import MEMORY
@@ -43,13 +43,15 @@ _MOST: Final = 1 << 16
 """Characters of a line that names columns."""
 
 
-def read_workload(nodes: Path, pods: Path, share: float = 1.0, seed: int = 1) -> Workload:
-    """Nodes and pods, each in the format that its suffix and first line say; of the pods a share that the seed draws. Raises WorkloadError."""
+def read_workload(nodes: Path, pods: Path, share: float = 1.0, chance: Generator | None = None) -> Workload:
+    """Nodes and pods, each in the format that its suffix and first line say; of the pods a share that `chance` draws (None: all).
+
+    Raises WorkloadError.
+    """
     found_nodes = _reader(nodes).read_nodes(nodes)
-    chance = np.random.default_rng(seed)
 
     def taken(count: int) -> int:
-        return count if share == 1 else int(chance.binomial(count, share))
+        return count if chance is None else int(chance.binomial(count, share))
 
     files = [nodes]
     if _columns(pods).issuperset(batch_tasks.COLUMNS):
@@ -63,7 +65,7 @@ def read_workload(nodes: Path, pods: Path, share: float = 1.0, seed: int = 1) ->
     if not found_pods:
         raise WorkloadError(
             f"{pods}: there is no pod in it that is to run"
-            + ("" if share == 1 else f", of a share of {share:.4g}")
+            + ("" if chance is None else f", of a share of {share:.4g}")
         )
     counts = Counter(str(mapping(one, "metadata").get("name")) for one in found_nodes)
     twice = next((name for name, count in counts.items() if count > 1), None)

@@ -103,7 +103,10 @@ def test_batch_tasks_become_a_pod_an_instance(tmp_path: Path) -> None:
 def test_the_seed_draws_which_pods_are_taken(tmp_path: Path, pods: str) -> None:
     paths = files(tmp_path, pods=pods)
     names = [
-        [one.pod["metadata"]["name"] for one in read_workload(*paths, 0.25, seed).arrivals]
+        [
+            one.pod["metadata"]["name"]
+            for one in read_workload(*paths, 0.25, np.random.default_rng(seed)).arrivals
+        ]
         for seed in (1, 1, 2)
     ]
     assert names[0] == names[1] != names[2]
