@@ -1,0 +1,46 @@
+"""What the YARN operator hears of a cluster: nodes and pods, and of all else what policies read."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.kube import resources
+from koordpolicy.kube.resources import Resource
+from koordpolicy.language.cel.ir_walk import facts_of
+from koordpolicy.yarn_operator.plans import KIND
+
+_FACTS: Final[Mapping[Resource, tuple[str, ...]]] = MappingProxyType(
+    {
+        resources.NODE_METRICS: (
+            "node.usage",
+            "node.metric",
+            "node.prediction",
+            "node.hostApplications",
+            "node.resources.usage",
+            "node.pods",  # those that only a report knows are among them
+        ),
+        resources.NODE_RESOURCE_TOPOLOGIES: ("node.zones", "node.cpuInfo"),
+        resources.DEVICES: ("node.devices", "node.deviceLabels"),
+    }
+)
+"""Which facts follow from objects that few policies ask about; each stands for all that begin with it."""
+
+ON_DEMAND: Final = frozenset(_FACTS)
+WATCHED: Final = frozenset({resources.NODES, resources.PODS}) | ON_DEMAND
+
+
+def read_resources(graph: RuleGraph) -> frozenset[Resource]:
+    """Those of `ON_DEMAND` that decisions of a revision read."""
+
+    def found() -> frozenset[Resource]:
+        names = [str(key) for key in graph.decisions if key.kind == KIND]
+        read = {fact for name in names for fact in facts_of(graph.expression(name))}
+        if ("node", "") in read:
+            return ON_DEMAND  # as a whole
+        paths = {f"{record}.{path}" for record, path in read}
+        return frozenset(
+            resource for resource, facts in _FACTS.items() if any(path.startswith(facts) for path in paths)
+        )
+
+    return graph.once(("resources read", KIND), found)
