@@ -58,6 +58,10 @@ class ClusterWatch:
             if watching.resource not in besides and self._is_wanted(watching.resource):
                 await watching.settled.wait()
 
+    def knows(self, resources: Collection[Resource]) -> bool:
+        """Whether everything that there is of these was heard of once."""
+        return all(one.settled.is_set() for one in self._watching if one.resource in resources)
+
     def want(self, resources: Collection[Resource]) -> None:
         """Follow these from now on; `synced` then waits for them, too. Of what is followed anyway it says nothing new."""
         for resource in resources:

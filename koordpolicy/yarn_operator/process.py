@@ -9,7 +9,7 @@ from koordpolicy.runtime.component import RunningComponent, Settings, running_co
 from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.yarn.resource_manager import ResourceManagerAccess
 from koordpolicy.yarn_operator.rounds import YARNSharing
-from koordpolicy.yarn_operator.watched import ON_DEMAND, WATCHED, read_resources
+from koordpolicy.yarn_operator.watched import ON_DEMAND, WATCHED, PolicyReads
 
 NAME: Final = "yarn-operator"
 LEASE: Final = "koordpolicy-yarn-operator"
@@ -36,11 +36,12 @@ class YARNOperator:
         self.objects = ClusterObjects()
         handlers = EventHandlers(self.objects, unreadable=component.unreadable, wanted=WATCHED)
         self._watch = ClusterWatch(component, handlers, on_demand=ON_DEMAND)
-        self.sharing = YARNSharing(component, self.objects, access, self._known, (namespace, LEASE))
+        self._reads = PolicyReads(self._watch, component.live)
+        self.sharing = YARNSharing(component, self.objects, access, self._reads, (namespace, LEASE))
 
     def start(self, tasks: Tasks) -> None:
         """Look, and stand for election."""
-        self._want()
+        self._reads.follow()
         self._watch.start(tasks)
         tasks.start("lead", self._component.leadership.run(LEASE, self.sharing.lead))
 
@@ -51,13 +52,3 @@ class YARNOperator:
             "pods": len(self.objects.pods),
             **self.sharing.status(),
         }
-
-    async def _known(self) -> None:
-        """Wait until all is known that policies read now."""
-        self._want()
-        await self._watch.synced()
-
-    def _want(self) -> None:
-        live = self._component.live
-        for graph in (live.graph, *(() if live.candidate is None else (live.candidate.graph,))):
-            self._watch.want(read_resources(graph))

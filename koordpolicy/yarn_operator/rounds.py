@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from koordpolicy.algorithms.batch_sharing import BatchAmounts
@@ -32,6 +32,7 @@ from koordpolicy.yarn_operator.plans import (
     is_id,
     pace_of,
 )
+from koordpolicy.yarn_operator.watched import PolicyReads
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -45,22 +46,20 @@ _AT_ONCE: Final = 20
 
 
 class YARNSharing:
-    """Runs on the operator that leads. `known` waits until all is known that policies read; `lease` is the object that Events about the
-    ResourceManager speak of, by namespace and name.
-    """
+    """Runs on the operator that leads. `lease` is the object that Events about the ResourceManager speak of, by namespace and name."""
 
     def __init__(
         self,
         component: RunningComponent,
         objects: ClusterObjects,
         access: ResourceManagerAccess,
-        known: Callable[[], Awaitable[None]],
+        reads: PolicyReads,
         lease: tuple[str, str],
     ) -> None:
         self._component = component
         self._objects = objects
         self._access = access
-        self._known = known
+        self._reads = reads
         self._lease = lease
         self._backoff = component.backoff(initial=1.0, longest=60.0)
         self.controller = YARNNodes(component.live.graph_for, now_ns, monotonic, self._decided)
@@ -89,7 +88,7 @@ class YARNSharing:
         away = 0
         async with connect_resource_manager(self._access, self._heard) as manager:
             while True:
-                await self._known()
+                await self._reads.known()
                 interval, patience = pace_of(self._component.live.graph)
                 try:
                     running = await manager.node_managers(patience)
@@ -114,6 +113,9 @@ class YARNSharing:
         for at, name in enumerate(sorted(self._objects.nodes)):
             if at % _AT_ONCE == _AT_ONCE - 1:
                 await asyncio.sleep(0)
+            node = self._objects.nodes.get(name)
+            if node is not None and not self._reads.knows(node):
+                return  # another revision decides since the round began: the next one waits for what that reads
             plan = self._plan(name, running, taken)
             if plan is None:
                 continue

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from koordpolicy.cluster.watch import ClusterWatch
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.kube.resources import Resource
 from koordpolicy.language.cel.ir_walk import facts_of
+from koordpolicy.model.node import Node
+from koordpolicy.runtime.policies.live import LivePolicies
 from koordpolicy.yarn_operator.plans import KIND
 
 _FACTS: Final[Mapping[Resource, tuple[str, ...]]] = MappingProxyType(
@@ -44,3 +47,26 @@ def read_resources(graph: RuleGraph) -> frozenset[Resource]:
         )
 
     return graph.once(("resources read", KIND), found)
+
+
+class PolicyReads:
+    """Has a watch follow what policies read, whichever revision decides."""
+
+    def __init__(self, watch: ClusterWatch, live: LivePolicies) -> None:
+        self._watch = watch
+        self._live = live
+
+    def follow(self) -> None:
+        """Follow what the active revision reads, and one that a rollout lets go ahead on some nodes."""
+        live = self._live
+        for graph in (live.graph, *(() if live.candidate is None else (live.candidate.graph,))):
+            self._watch.want(read_resources(graph))
+
+    async def known(self) -> None:
+        """Wait until all of it is known."""
+        self.follow()
+        await self._watch.synced()
+
+    def knows(self, node: Node) -> bool:
+        """Whether that holds of the revision that decides about a node now."""
+        return self._watch.knows(read_resources(self._live.graph_for(node.name, node.labels)))

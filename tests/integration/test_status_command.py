@@ -238,7 +238,10 @@ def test_a_yarn_beside_us(running: WebhookSite) -> None:
         odd, nobody, kept = sorted(diagnosed(running)["YARN"], key=lambda one: one[1], reverse=True)
         assert (odd[0], odd[1].startswith("node odd: ")) == ("warning", True)
         assert kept == ("ok", "1.5 cores and 0.0 GiB are kept for it on 1 node")
-        assert nobody == ("warning", "no yarn-operator runs: what nodes keep for YARN is given back by nobody")
+        assert nobody == (
+            "warning",
+            "no yarn-operator runs: what nodes keep for YARN is given back by nobody",
+        )
         for one in (deployed("ours", **labels), deployed("koord-yarn-operator")):
             assert access.request("POST", path, one)[0] == 201
         found = diagnosed(running)
@@ -246,10 +249,11 @@ def test_a_yarn_beside_us(running: WebhookSite) -> None:
         assert [
             text
             for outcome, text in found["Koordinator"]
-            if outcome == "warning" and text.startswith("koord-yarn-operator in `default` runs beside our yarn-operator")
+            if outcome == "warning"
+            and text.startswith("koord-yarn-operator in `default` runs beside our yarn-operator")
         ]
-        for one in (f"{path}/koord-yarn-operator", f"{NODE}/kept", f"{NODE}/odd"):
-            assert access.request("DELETE", one)[0] == 200
+        for gone in (f"{path}/koord-yarn-operator", f"{NODE}/kept", f"{NODE}/odd"):
+            assert access.request("DELETE", gone)[0] == 200
         assert diagnosed(running)["YARN"] == [("ok", "no node keeps anything for it yet")]
     finally:
         for made in (f"{path}/ours", f"{path}/koord-yarn-operator", f"{NODE}/kept", f"{NODE}/odd"):

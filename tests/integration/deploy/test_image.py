@@ -127,7 +127,12 @@ class Cluster:
         self.there, self.access, self._folder = there, access, folder
         self._pods = {
             one["metadata"]["name"].removeprefix("koordpolicy-"): one["spec"]["template"]["spec"]
-            for one in workloads(rendered("--set=crds.managed=false", "--set=yarnOperator.enabled=true,yarnOperator.urls={http://127.0.0.1:9}"))
+            for one in workloads(
+                rendered(
+                    "--set=crds.managed=false",
+                    "--set=yarnOperator.enabled=true,yarnOperator.urls={http://127.0.0.1:9}",
+                )
+            )
         }
 
     def prepare(self) -> None:

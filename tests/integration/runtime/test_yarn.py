@@ -210,7 +210,10 @@ def test_it_follows_policies_as_other_components_do_and_a_standby_goes_on(site: 
     _ask(site, "PATCH", f"/api/v1/nodes/{NODE}", {"metadata": {"annotations": annotations}})
     decisions = site.folder / "decisions"
     flags = ("--yarn-url", yarn.url, "--yarn-user", "root", "--decision-log", str(decisions))
-    with _sharing(site, *flags, "--decision-log-every", "1") as first, _operator(site, "z", *flags[:4]) as second:
+    with (
+        _sharing(site, *flags, "--decision-log-every", "1") as first,
+        _operator(site, "z", *flags[:4]) as second,
+    ):
         site.eventually(lambda: yarn.offered() == (16640, 15), "a quarter of what the node has")
         assert (first.leads, second.leads) == (True, False)
         entry = json.loads(decisions.read_text("utf-8").splitlines()[0])
