@@ -37,9 +37,9 @@ def of(**spec: Any) -> Any:
 @pytest.mark.parametrize(
     ("expression", "found"),
     [
-        ("node.allocatable.batch.cpu > 1", set()),
+        ("node.allocatable.batch.cpu > node.free.cpu", set()),
         ("node.resources.requested.size() > 1", set()),
-        ("has(node.usage.total.cpu) && node.usage.total.cpu > 1", {NODE_METRICS}),
+        ("has(node.usage.total.cpu) && node.usage.total.cpu > node.free.cpu", {NODE_METRICS}),
         ("has(node.resources.usage)", {NODE_METRICS}),
         ("node.?metric.age.orValue(duration('1s')) > duration('1m')", {NODE_METRICS}),
         ("node.hostApplications.exists(a, a.name == 'nm')", {NODE_METRICS}),
