@@ -39,6 +39,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "front": "hold API servers' connections before a manager's webhooks, which then lose no review when it is killed",
         "scheduler": "place the pods of a cluster by policy",
         "descheduler": "let pods leave the nodes that they should not be on",
+        "yarn-operator": "let a Hadoop YARN use batch resources of nodes that pods leave",
         "agent": "measure a node, report it, and keep its kernel as policies say",
         "runtime-proxy": "stand between kubelet and container runtime, and ask hooks about what is started",
         "recommend": "show what workloads should request, and write it as patches for manifests in Git",

@@ -305,7 +305,7 @@ RANGES: tuple[Range, ...] = (
     _share("YARNNode", "whenChangedBy", "no change would ever be written"),
     _time("YARNNode", "overCommitTimeout", "no time is shorter than none", low_fits=True),
     _time("YARNNode", "releaseAfter", "no time is shorter than none", low_fits=True),
-    _time("YARNNode", "pace.interval", "the manager would do nothing else"),
+    _time("YARNNode", "pace.interval", "the operator would do nothing else"),
     _time("YARNNode", "pace.timeout", "no answer would come in time"),
     _time("Overcommit", "onMissing.after", "every metric would count as missing"),
     _time("Overcommit", "abnormal.after", "no time is shorter than none", low_fits=True),

@@ -27,7 +27,6 @@ from koordpolicy.manager.quota_profiles import QuotaProfiles
 from koordpolicy.manager.recommendations import Recommendations
 from koordpolicy.manager.serving import ServedWebhooks, WebhookOptions
 from koordpolicy.manager.webhooks.preparing import prepare_admission
-from koordpolicy.manager.yarn_nodes import YARNSharing
 from koordpolicy.model.facts import Record
 from koordpolicy.model.reading import mapping, text
 from koordpolicy.model.time import NANOSECONDS
@@ -45,7 +44,6 @@ from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.runtime.reports.object_status import StatusWriter
 from koordpolicy.runtime.reports.places import FailingRule, failing_rule
 from koordpolicy.runtime.workqueue import WorkQueue
-from koordpolicy.yarn.resource_manager import ResourceManagerAccess
 
 NAME: Final = "manager"
 LEASE: Final = "koordpolicy-manager"
@@ -83,13 +81,12 @@ async def run_manager(
     settings: Settings,
     pace: Pace = Pace(),
     webhooks: WebhookOptions | None = None,
-    yarn: ResourceManagerAccess | None = None,
 ) -> None:
-    """Run until the process is told to stop; with `yarn`, batch resources are shared with it. Raises `CannotStart`."""
+    """Run until the process is told to stop. Raises `CannotStart`."""
     prepare = None if webhooks is None else lambda graph: prepare_admission(graph, now_ns())
     options = ComponentOptions(leads_rollouts=True, prepare=prepare)
     async with running_component(process, settings, options) as component:
-        manager = Manager(component, pace, webhooks, settings.namespace, yarn)
+        manager = Manager(component, pace, webhooks, settings.namespace)
         process.status.add(manager.status)
         async with Tasks() as tasks:
             manager.start(tasks)
@@ -108,7 +105,6 @@ class Manager:
         pace: Pace,
         webhooks: WebhookOptions | None = None,
         namespace: str = NAMESPACE,
-        yarn: ResourceManagerAccess | None = None,
     ) -> None:
         self._component = component
         self.agent_policies = AgentPolicies(component, namespace)
@@ -146,7 +142,6 @@ class Manager:
             component.cluster, lambda: component.live.graph, component.backoff(initial=0.5, longest=60.0)
         )
         self.recommendations = Recommendations(component, self.objects)
-        self.yarn = None if yarn is None else YARNSharing(component, self.objects, yarn, (namespace, LEASE))
         self._leading = False
         self._all_reports = False
         self._looked: dict[str, float] = {}
@@ -174,7 +169,6 @@ class Manager:
             **self.recommendations.status(),
             **self.agent_policies.status(),
             **self.agent_sums.status(),
-            **({} if self.yarn is None else self.yarn.status()),
         }
 
     # --- what only the leader does ----------------------------------------------------------------
@@ -224,8 +218,6 @@ class Manager:
         tasks.start("agent policies", self.agent_policies.lead())
         tasks.start("agent sums", self.agent_sums.lead())
         tasks.start("recommendations", self.recommendations.lead())
-        if self.yarn is not None:
-            tasks.start("yarn", self.yarn.lead())
 
     def _is_known(self, node: str) -> bool:
         """Whether all is known that decisions on a node depend on: a report that is still to come is not none."""

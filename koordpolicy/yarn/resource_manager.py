@@ -135,7 +135,7 @@ async def connect_resource_manager(
     """A client for the time of the block; `heard` hears of each request."""
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=_CONNECTIONS),
-        headers={"User-Agent": "koordpolicy-manager", "Accept": "application/json"},
+        headers={"User-Agent": "koordpolicy-yarn-operator", "Accept": "application/json"},
         cookie_jar=aiohttp.DummyCookieJar(),
     ) as session:
         yield ResourceManager(session, access, heard)

@@ -9,7 +9,7 @@ LAYERS = (
     ("cli",),
     ("console",),
     ("simulator", "language_server"),
-    ("scheduler", "manager", "agent", "descheduler", "runtime_proxy"),
+    ("scheduler", "manager", "agent", "descheduler", "yarn_operator", "runtime_proxy"),
     ("cluster",),
     ("runtime",),
     ("source", "kube", "linux", "cri", "yarn"),

@@ -114,7 +114,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ),
     Benchmark(
         "yarn",
-        "1,000 nodes shared with YARN, on a real API server: CPU, memory, requests to the ResourceManager",
+        "a YARN operator with 1,000 nodes, on a real API server: CPU, memory, requests to the ResourceManager",
         yarn.run,
         divisible=True,
     ),

@@ -40,8 +40,8 @@ _ONCE = ("first writes of all nodes", "commit of another formula to all nodes wr
 
 
 @dataclass(slots=True)
-class MeasuredManager:
-    """A manager at work; `port` is where its metrics are."""
+class MeasuredProcess:
+    """A component at work; `port` is where its metrics are."""
 
     running: Running
     port: int
@@ -118,28 +118,37 @@ async def measured(server: ApiServer, folder: Path, count: int) -> list[Row]:
 @asynccontextmanager
 async def managed(
     server: ApiServer, folder: Path, nodes: ReportedNodes, *more: str
-) -> AsyncIterator[MeasuredManager]:
+) -> AsyncIterator[MeasuredProcess]:
     """A manager by the built-in pack, with these flags besides, from when a node offers something."""
+    async with measured_process(server, folder, "manager", *more) as manager:
+        await nodes.settled(lambda: len(nodes.offered) > 0, PATIENCE)
+        yield manager
+
+
+@asynccontextmanager
+async def measured_process(
+    server: ApiServer, folder: Path, component: str, *more: str
+) -> AsyncIterator[MeasuredProcess]:
+    """A component with its shipped role by the built-in pack, with these flags besides, from when it shows metrics."""
     policies = folder / "policies"
     policies.mkdir(parents=True)
     (policies / "koordpolicy.yaml").write_text(BUNDLE, "utf-8")
     port = free_port()
     command = [
-        sys.executable, "-m", "koordpolicy.cli", "manager", "--policies", str(policies), "--instance", "m",
-        "--kubeconfig", str(server.kubeconfig("koordpolicy-manager")), "--http", f"127.0.0.1:{port}", *more,
+        sys.executable, "-m", "koordpolicy.cli", component, "--policies", str(policies), "--instance", "m",
+        "--kubeconfig", str(server.kubeconfig(f"koordpolicy-{component}")), "--http", f"127.0.0.1:{port}", *more,
     ]  # fmt: skip
     environment = {**as_installed(), "PYTHONPATH": str(REPOSITORY)}
-    running = Running(command, folder / "manager.log", environment=environment)
+    running = Running(command, folder / f"{component}.log", environment=environment)
     try:
-        await nodes.settled(lambda: len(nodes.offered) > 0, PATIENCE)
-        manager = MeasuredManager(running, port, policies)
-        await asyncio.to_thread(running.ready, manager.answers, PATIENCE)
-        yield manager
+        process = MeasuredProcess(running, port, policies)
+        await asyncio.to_thread(running.ready, process.answers, PATIENCE)
+        yield process
     finally:
         await asyncio.to_thread(running.stop)
 
 
-async def _first(manager: MeasuredManager, nodes: ReportedNodes) -> Row:
+async def _first(manager: MeasuredProcess, nodes: ReportedNodes) -> Row:
     """Until every node offers something, from the first that does; then what hangs on that has to come to rest."""
     tell("first writes")
     began = manager.begin()
@@ -149,24 +158,24 @@ async def _first(manager: MeasuredManager, nodes: ReportedNodes) -> Row:
     return row
 
 
-async def rest(manager: MeasuredManager) -> None:
+async def rest(process: MeasuredProcess) -> None:
     """Wait until nothing has been written for a while."""
     until = time.perf_counter() + PATIENCE
     before = -1.0
-    while (now := await asyncio.to_thread(manager.writes)) != before:
-        assert time.perf_counter() < until, "the manager writes on and on"
+    while (now := await asyncio.to_thread(process.writes)) != before:
+        assert time.perf_counter() < until, "it writes on and on"
         before = now
         await asyncio.sleep(5)
 
 
-async def _idle(manager: MeasuredManager) -> Row:
+async def _idle(manager: MeasuredProcess) -> Row:
     tell(f"{IDLE:.0f} s in which nothing happens")
     began = manager.begin()
     await asyncio.sleep(IDLE)
     return manager.row("nothing happens", began)
 
 
-async def _reported(manager: MeasuredManager, nodes: ReportedNodes) -> Row:
+async def _reported(manager: MeasuredProcess, nodes: ReportedNodes) -> Row:
     tell(f"reports of all nodes every {PERIOD:.0f} s")
     began = manager.begin()
     reports = await nodes.reports(PERIOD, PERIOD)
@@ -182,7 +191,7 @@ async def _reported(manager: MeasuredManager, nodes: ReportedNodes) -> Row:
     )
 
 
-async def _changed(manager: MeasuredManager, nodes: ReportedNodes) -> Row:
+async def _changed(manager: MeasuredProcess, nodes: ReportedNodes) -> Row:
     tell("another formula")
     await rest(manager)
     before = dict(nodes.offered)

@@ -1,4 +1,4 @@
-"""A manager that shares batch resources of 1,000 nodes with YARN, on a real API server: what it costs, and what it asks.
+"""A YARN operator that shares batch resources of 1,000 nodes, on a real API server: what it costs, and what it asks.
 
 A ResourceManager of so many NodeManagers cannot be had on one machine, so this process answers by the contract of its REST API
 (`ResourceManager REST API's`, Cluster Nodes API and Cluster Node Update Resource API): each NodeManager is what it was told last.
@@ -16,7 +16,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from tests.benchmarks.drain import SERVER_ARGUMENTS
-from tests.benchmarks.manager import MeasuredManager, managed, rest, tell
+from tests.benchmarks.manager import PERIOD, MeasuredProcess, managed, measured_process, rest, tell
 from tests.benchmarks.measure import Row
 from tests.benchmarks.reported_nodes import ReportedNodes, name_of, reported_nodes
 from tests.parts import Missing
@@ -112,44 +112,53 @@ async def _measured(server: ApiServer, folder: Path, count: int) -> list[Row]:
         tell(f"making {count:,} nodes")
         await nodes.make()
         await nodes.each(lambda at: nodes.call("PATCH", f"/api/v1/nodes/{name_of(at)}", _says(at)))
-        async with managed(server, folder / "without", nodes) as manager:
+        async with managed(server, folder / "manager", nodes) as manager:
             await nodes.settled(lambda: len(nodes.offered) == count, PATIENCE)
             await rest(manager)
-            rows.append(await _window(manager, yarn, "without YARN, nothing happens", SECONDS / 2))
-        flags = ("--yarn-url", yarn.url)
-        async with managed(server, folder / "with", nodes, *flags) as manager:
-            rows.append(await _first(manager, yarn, nodes))
-            await rest(manager)
-            rows.append(await _window(manager, yarn, "nothing happens", SECONDS))
-            for id, (memory, vcores) in yarn.total.items():
-                yarn.used[id] = (memory, vcores)
-            rows.append(await _window(manager, yarn, "containers fill what all nodes offered", SECONDS))
+            flags = ("--yarn-url", yarn.url)
+            async with measured_process(server, folder / "operator", "yarn-operator", *flags) as operator:
+                rows.append(await _first(operator, yarn, nodes))
+                await rest(operator)
+                await rest(manager)
+                rows.append(await _window(operator, yarn, "nothing happens", SECONDS))
+                rows.append(await _reported(operator, yarn, nodes))
+                for id, (memory, vcores) in yarn.total.items():
+                    yarn.used[id] = (memory, vcores)
+                rows.append(await _window(operator, yarn, "containers fill what all nodes offered", SECONDS))
     return rows
 
 
-async def _first(manager: MeasuredManager, yarn: NodeManagers, nodes: ReportedNodes) -> Row:
+async def _first(operator: MeasuredProcess, yarn: NodeManagers, nodes: ReportedNodes) -> Row:
     """Until every NodeManager has more than it registered with; at first each is told to give out nothing, until that is claimed."""
     tell("claims and offers of all nodes")
-    asked, began = (yarn.lists, yarn.updates), manager.begin()
+    asked, began = (yarn.lists, yarn.updates), operator.begin()
     await nodes.settled(lambda: all(vcores > 1 for _, vcores in yarn.total.values()), PATIENCE)
-    return _row(manager, yarn, "claims and offers of all nodes", asked, began)
+    return _row(operator, yarn, "claims and offers of all nodes", asked, began)
 
 
-async def _window(manager: MeasuredManager, yarn: NodeManagers, what: str, seconds: float) -> Row:
+async def _reported(operator: MeasuredProcess, yarn: NodeManagers, nodes: ReportedNodes) -> Row:
+    what = f"all nodes report every {PERIOD:.0f} s"
+    tell(what)
+    asked, began = (yarn.lists, yarn.updates), operator.begin()
+    await nodes.reports(PERIOD, PERIOD)
+    return _row(operator, yarn, what, asked, began)
+
+
+async def _window(operator: MeasuredProcess, yarn: NodeManagers, what: str, seconds: float) -> Row:
     tell(f"{what}: {seconds:.0f} s")
-    asked, began = (yarn.lists, yarn.updates), manager.begin()
+    asked, began = (yarn.lists, yarn.updates), operator.begin()
     await asyncio.sleep(seconds)
-    return _row(manager, yarn, what, asked, began)
+    return _row(operator, yarn, what, asked, began)
 
 
 def _row(
-    manager: MeasuredManager,
+    operator: MeasuredProcess,
     yarn: NodeManagers,
     what: str,
     asked: tuple[int, int],
     began: tuple[float, float, float],
 ) -> Row:
-    return manager.row(what, began, lists=yarn.lists - asked[0], updates=yarn.updates - asked[1])
+    return operator.row(what, began, lists=yarn.lists - asked[0], updates=yarn.updates - asked[1])
 
 
 def _says(at: int) -> dict[str, Any]:

@@ -29,7 +29,6 @@ from koordpolicy.manager.controllers.node_slo import NodeSLOController
 from koordpolicy.manager.controllers.profile_reconciliation import PatchClock, ProfileReconciler
 from koordpolicy.manager.controllers.quota_profile import KnownQuotaObjects, QuotaProfileController
 from koordpolicy.manager.controllers.recommendation import RecommendationController
-from koordpolicy.manager.controllers.yarn_node import YARNNodes, pace_of
 from koordpolicy.manager.recommender.owners import Owners
 from koordpolicy.manager.webhooks.hooks import WEBHOOKS
 from koordpolicy.model.gang import read_pod_group
@@ -47,6 +46,7 @@ from koordpolicy.scheduler.scheduler import Scheduler
 from koordpolicy.simulator.simulation import Simulation, SimulationSettings
 from koordpolicy.simulator.workload import Arrival, Wave
 from koordpolicy.yarn.nodes import NodeManager, YARNAmounts
+from koordpolicy.yarn_operator.plans import YARNNodes, pace_of
 from tests.integration.simulations import MINUTE, node, pod, workload
 from tests.unit.descheduler.clusters import NOW, full_and_empty, relocations_of
 from tests.unit.descheduler.migrations import World
@@ -407,7 +407,9 @@ _FIELDS = {
     kind.name: [one.field for one in slots(kind.spec) if not one.field.startswith("parameters.")]
     for kind in KINDS.values()
 }
-_ACTING = frozenset({Part.MANAGER, Part.SCHEDULER, Part.DESCHEDULER, Part.ROLLOUTS, Part.SIMULATOR})
+_ACTING = frozenset(
+    {Part.MANAGER, Part.SCHEDULER, Part.DESCHEDULER, Part.YARN_OPERATOR, Part.ROLLOUTS, Part.SIMULATOR}
+)
 _BY_COMPILER = frozenset({"QoSClass", "PriorityBand"})
 """Their decisions are evaluated once, and become the catalogue."""
 

@@ -70,7 +70,7 @@ def test_nothing_runs_yet(site: WebhookSite) -> None:
     assert found["processes"][0][0] == "failed"
     assert [outcome for outcome, _ in found["definitions"]] == ["ok"]
     assert found["clock"][0][0] == "ok", found["clock"]
-    assert [outcome for outcome, _ in found["permissions"]] == ["ok", "ok", "ok"]
+    assert [outcome for outcome, _ in found["permissions"]] == ["ok"] * 4
 
 
 def test_a_manager_with_webhooks_is_well(running: WebhookSite) -> None:
@@ -216,16 +216,16 @@ def test_a_koordinator_beside_us(running: WebhookSite) -> None:
 
 
 def test_a_yarn_beside_us(running: WebhookSite) -> None:
-    def deployed(name: str, *args: str, **labels: str) -> dict[str, Any]:
+    def deployed(name: str, **labels: str) -> dict[str, Any]:
         template = {
             "metadata": {"labels": {"a": name}},
-            "spec": {"containers": [{"name": "m", "image": "i", "args": list(args)}]},
+            "spec": {"containers": [{"name": "m", "image": "i"}]},
         }
         spec = {"selector": {"matchLabels": {"a": name}}, "template": template}
         return {"metadata": {"name": name, "labels": labels}, "spec": spec}
 
     access, path = running.access, "/apis/apps/v1/namespaces/default/deployments"
-    labels = {"app.kubernetes.io/part-of": "koordpolicy", "app.kubernetes.io/component": "manager"}
+    labels = {"app.kubernetes.io/part-of": "koordpolicy", "app.kubernetes.io/component": "yarn-operator"}
     assert [outcome for outcome, _ in diagnosed(running)["YARN"]] == ["absent"]
     given = {"kubernetes.io/batch-cpu": "1500"}
     allocations = [{"name": "hadoop-yarn", "priority": "koord-batch", "resources": given}]
@@ -235,16 +235,26 @@ def test_a_yarn_beside_us(running: WebhookSite) -> None:
     try:
         for one in (node, unreadable):
             assert access.request("POST", NODE, one)[0] == 201
-        assert access.request("POST", path, deployed("ours", **labels))[0] == 201
-        odd, kept, nobody = sorted(diagnosed(running)["YARN"], key=lambda one: one[1], reverse=True)
+        odd, nobody, kept = sorted(diagnosed(running)["YARN"], key=lambda one: one[1], reverse=True)
         assert (odd[0], odd[1].startswith("node odd: ")) == ("warning", True)
-        assert nobody == ("ok", "1.5 cores and 0.0 GiB are kept for it on 1 node")
-        assert (kept[0], "given back by nobody" in kept[1]) == ("warning", True)
-        assert access.request("DELETE", f"{path}/ours")[0] == 200
-        for one in (deployed("ours", "--yarn-url=http://rm:8088", **labels), deployed("koord-yarn-operator")):
+        assert kept == ("ok", "1.5 cores and 0.0 GiB are kept for it on 1 node")
+        assert nobody == (
+            "warning",
+            "no yarn-operator runs: what nodes keep for YARN is given back by nobody",
+        )
+        for one in (deployed("ours", **labels), deployed("koord-yarn-operator")):
             assert access.request("POST", path, one)[0] == 201
-        found = diagnosed(running)["YARN"]
-        assert [text for outcome, text in found if outcome == "warning" and "koord-yarn-operator" in text]
+        found = diagnosed(running)
+        assert nobody not in found["YARN"]
+        assert [
+            text
+            for outcome, text in found["Koordinator"]
+            if outcome == "warning"
+            and text.startswith("koord-yarn-operator in `default` runs beside our yarn-operator")
+        ]
+        for gone in (f"{path}/koord-yarn-operator", f"{NODE}/kept", f"{NODE}/odd"):
+            assert access.request("DELETE", gone)[0] == 200
+        assert diagnosed(running)["YARN"] == [("ok", "no node keeps anything for it yet")]
     finally:
         for made in (f"{path}/ours", f"{path}/koord-yarn-operator", f"{NODE}/kept", f"{NODE}/odd"):
             access.request("DELETE", made)

@@ -31,7 +31,7 @@ from tests.parts.proxy import Proxy
 from tests.parts.table import find
 
 SYSTEM_NAMESPACE = "koordpolicy-system"
-COMPONENTS = ("manager", "agent", "scheduler", "descheduler")
+COMPONENTS = ("manager", "agent", "scheduler", "descheduler", "yarn-operator")
 
 USERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "admin": ("admin", ("system:masters",)),

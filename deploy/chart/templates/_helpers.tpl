@@ -11,8 +11,15 @@
 {{- $text = $text | replace "8080" (toString $top.Values.scheduler.port) -}}
 {{- else if hasPrefix "descheduler/" (index . 1) -}}
 {{- $text = $text | replace "8080" (toString $top.Values.descheduler.port) -}}
+{{- else if hasPrefix "yarn-operator/" (index . 1) -}}
+{{- $text = $text | replace "8080" (toString $top.Values.yarnOperator.port) -}}
 {{- end -}}
 {{- $text -}}
+{{- end }}
+
+{{/* The values of a component, `yarnOperator` of the component yarn-operator: under which key they stand. */}}
+{{- define "koordpolicy.key" -}}
+{{ camelcase . | untitle }}
 {{- end }}
 
 {{/* The documents of a file, each with the chart's labels. Bindings name accounts of components that are installed alone. */}}
@@ -25,7 +32,7 @@
 {{- if hasKey $document "subjects" }}
 {{- $subjects := list }}
 {{- range $document.subjects }}
-{{- $component := get $top.Values (trimPrefix "koordpolicy-" .name) }}
+{{- $component := get $top.Values (include "koordpolicy.key" (trimPrefix "koordpolicy-" .name)) }}
 {{- if and $component $component.enabled }}{{ $subjects = append $subjects . }}{{ end }}
 {{- end }}
 {{- $_ := set $document "subjects" $subjects }}
@@ -64,7 +71,7 @@
 {{- $top := index . 0 -}}
 {{- $object := index . 1 -}}
 {{- $name := index . 2 -}}
-{{- $values := get $top.Values $name -}}
+{{- $values := get $top.Values (include "koordpolicy.key" $name) -}}
 {{- include "koordpolicy.label" (list $top $object) -}}
 {{- $template := $object.spec.template -}}
 {{- $pod := $template.spec -}}
@@ -89,15 +96,15 @@
 {{- if ne $top.Values.installation.namespace "koordpolicy-system" }}{{ $args = append $args (printf "--namespace=%s" $top.Values.installation.namespace) }}{{ end -}}
 {{- if gt (int $values.log.level) 4 }}{{ $args = append $args "--verbose" }}{{ end -}}
 {{- if ne $values.log.format "text" }}{{ $args = append $args (printf "--log-format=%s" $values.log.format) }}{{ end -}}
-{{- with $top.Values.tracing }}{{ if and .endpoint (ne $name "descheduler") }}{{ $args = concat $args (list (printf "--tracing-endpoint=%s" .endpoint) (printf "--tracing-sampling=%v" .sampling)) }}{{ end }}{{ end -}}
+{{- with $top.Values.tracing }}{{ if and .endpoint (not (has $name (list "descheduler" "yarn-operator"))) }}{{ $args = concat $args (list (printf "--tracing-endpoint=%s" .endpoint) (printf "--tracing-sampling=%v" .sampling)) }}{{ end }}{{ end -}}
 {{- $_ := set $container "args" (concat $args $values.extraArgs) -}}
 {{- end }}
 
-{{/* What manager, scheduler and descheduler take from the values beside that. Changes the object. */}}
+{{/* What all but the agent take from the values beside that. Changes the object. */}}
 {{- define "koordpolicy.deployment" -}}
 {{- $top := index . 0 -}}
 {{- $object := index . 1 -}}
-{{- $values := get $top.Values (index . 2) -}}
+{{- $values := get $top.Values (include "koordpolicy.key" (index . 2)) -}}
 {{- $pod := $object.spec.template.spec -}}
 {{- $container := index $pod.containers 0 -}}
 {{- $_ := set $object.spec "replicas" $values.replicas -}}

@@ -8,6 +8,7 @@ from typing import Any, Final
 from koordpolicy.cli.doctoring.check import CheckOutcome, ClusterCheck, Examination, name_of, runs
 from koordpolicy.kube import resources
 from koordpolicy.runtime.reports.presence import COMPONENT, LABEL
+from koordpolicy.yarn_operator.process import NAME as YARN_OPERATOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class _Rival:
     daemon: bool = False
 
 
+YARN_RIVAL: Final = "koord-yarn-operator"
 _RIVALS: Final = (
     _Rival(
         "koord-manager",
@@ -32,6 +34,12 @@ _RIVALS: Final = (
         "koord-descheduler",
         "descheduler",
         "evictions: budgets hold for each of them alone",
+        "scale one of the two to 0",
+    ),
+    _Rival(
+        YARN_RIVAL,
+        YARN_OPERATOR,
+        "what nodes keep for YARN, and what YARN is offered there",
         "scale one of the two to 0",
     ),
     _Rival(
@@ -54,17 +62,9 @@ _PART: Final = "app.kubernetes.io/part-of"
 
 async def koordinator(examination: Examination) -> Iterable[ClusterCheck]:
     """Which of its components run beside ours of the same work. Two schedulers may: each places pods that name it."""
+    ours = await installed(examination)
     deployments = await examination.all(resources.DEPLOYMENTS)
     daemons = await examination.all(resources.DAEMON_SETS)
-    ours = {
-        *_labelled(deployments),
-        *_labelled(daemons),
-        *(
-            str((one["metadata"].get("annotations") or {}).get(COMPONENT))
-            for one in await examination.all(resources.LEASES)
-            if LABEL in (one["metadata"].get("labels") or {})
-        ),
-    }
     found = []
     for rival in _RIVALS:
         running = [
@@ -101,7 +101,19 @@ async def koordinator(examination: Examination) -> Iterable[ClusterCheck]:
     return found or [ClusterCheck("Koordinator", CheckOutcome.GOOD, "none beside us")]
 
 
+async def installed(examination: Examination) -> set[str]:
+    """The components of ours that have pods, or a process with a Lease. Raises KubeError."""
+    return {
+        *_labelled(await examination.all(resources.DEPLOYMENTS)),
+        *_labelled(await examination.all(resources.DAEMON_SETS)),
+        *(
+            str((one["metadata"].get("annotations") or {}).get(COMPONENT))
+            for one in await examination.all(resources.LEASES)
+            if LABEL in (one["metadata"].get("labels") or {})
+        ),
+    }
+
+
 def _labelled(found: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Components of ours that are installed."""
     labels = [one["metadata"].get("labels") or {} for one in found if runs(one)]
     return {str(one.get(_COMPONENT)) for one in labels if one.get(_PART) == "koordpolicy"}

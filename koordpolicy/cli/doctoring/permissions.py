@@ -12,15 +12,17 @@ from koordpolicy.kube import resources
 from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.process import WATCHED as MANAGER
 from koordpolicy.scheduler.watched import WATCHED as SCHEDULER
+from koordpolicy.yarn_operator.watched import WATCHED as YARN_OPERATOR
 
 _ACCOUNTS: Final[Mapping[str, Iterable[Resource]]] = MappingProxyType(
-    {"manager": MANAGER, "scheduler": SCHEDULER, "descheduler": DESCHEDULER}
+    {"manager": MANAGER, "scheduler": SCHEDULER, "descheduler": DESCHEDULER, "yarn-operator": YARN_OPERATOR}
 )
 _WRITES: Final[Mapping[str, tuple[tuple[str, Resource, str], ...]]] = MappingProxyType(
     {
         "manager": (("patch", resources.NODES, "status"), ("patch", resources.POLICY_REVISIONS, "status")),
         "scheduler": (("create", resources.PODS, "binding"), ("patch", resources.PODS, "status")),
         "descheduler": (("create", resources.PODS, "eviction"),),
+        "yarn-operator": (("patch", resources.NODES, ""),),
     }
 )
 """Verb, resource and subresource of what each is there for."""

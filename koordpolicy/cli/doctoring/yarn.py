@@ -1,62 +1,53 @@
 """A Hadoop YARN beside us: what nodes keep for it, and whether its ResourceManager answers."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from koordpolicy.algorithms.batch_sharing import BatchAmounts
 from koordpolicy.cli.counted import counted
+from koordpolicy.cli.doctoring.beside import YARN_RIVAL, installed
 from koordpolicy.cli.doctoring.check import CheckOutcome, ClusterCheck, Examination, name_of, runs
 from koordpolicy.cli.rollouts.text import span
 from koordpolicy.kube import resources
 from koordpolicy.kube.errors import Forbidden
 from koordpolicy.kube.port import Object
-from koordpolicy.manager.controllers.yarn_node import SCHEDULER
-from koordpolicy.manager.yarn_nodes import AWAY, BACK
 from koordpolicy.model.node import Node, read_node
 from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY, THIRD_PARTY_ALLOCATIONS
 from koordpolicy.model.third_party import third_party_allocations
 from koordpolicy.model.time import parse_time
 from koordpolicy.model.unreadable import Unreadable, readable
+from koordpolicy.yarn_operator.plans import SCHEDULER
+from koordpolicy.yarn_operator.process import NAME
+from koordpolicy.yarn_operator.rounds import AWAY, BACK
 
 _SUBJECT: Final = "YARN"
-_FLAG: Final = "--yarn-url"
-_RIVAL: Final = "koord-yarn-operator"
-_LABELS: Final = {"app.kubernetes.io/part-of": "koordpolicy", "app.kubernetes.io/component": "manager"}
 _GIB: Final = 1 << 30
 
 
 async def yarn(examination: Examination) -> Iterable[ClusterCheck]:
     """What is found of it; ABSENT where nobody shares with it."""
-    deployments = await examination.all(resources.DEPLOYMENTS)
-    managers = [
-        one for one in deployments if runs(one) and _LABELS.items() <= (_metadata(one, "labels")).items()
-    ]
-    sharing = [one for one in managers if _asks(one)]
-    rivals = [one for one in deployments if name_of(one) == _RIVAL and runs(one)]
+    ours = await installed(examination)
     found = [*_nodes(await examination.all(resources.NODES))]
     told = await _told(examination)
-    if not (sharing or found or told):
-        return [ClusterCheck(_SUBJECT, CheckOutcome.ABSENT, f"no manager has `{_FLAG}`, and no node keeps anything for it")]  # fmt: skip
+    if not (NAME in ours or found or told):
+        return [ClusterCheck(_SUBJECT, CheckOutcome.ABSENT, f"no {NAME} runs, and no node keeps anything for it")]  # fmt: skip
     found += told
-    if sharing and rivals:
+    if ours and NAME not in ours and not await _has_rival(examination):
         found.append(
             ClusterCheck(
                 _SUBJECT,
                 CheckOutcome.WARNING,
-                f"Koordinator's {_RIVAL} runs beside a manager with `{_FLAG}`; both write what nodes offer to YARN",
-                "scale one of the two to 0, or take the flag away",
+                f"no {NAME} runs: what nodes keep for YARN is given back by nobody",
+                f"run it again (deploy/beside-yarn), or take `{SCHEDULER}` out of the nodes' {THIRD_PARTY_ALLOCATIONS}",
             )
         )
-    if managers and not sharing and not rivals and not told:
-        found.append(
-            ClusterCheck(
-                _SUBJECT,
-                CheckOutcome.WARNING,
-                f"no manager has `{_FLAG}`: what nodes keep for YARN is given back by nobody",
-                f"give the manager its flags again, or take `{SCHEDULER}` out of the nodes' {THIRD_PARTY_ALLOCATIONS}",
-            )
-        )
-    return found
+    return found or [ClusterCheck(_SUBJECT, CheckOutcome.GOOD, "no node keeps anything for it yet")]
+
+
+async def _has_rival(examination: Examination) -> bool:
+    return any(
+        name_of(one) == YARN_RIVAL and runs(one) for one in await examination.all(resources.DEPLOYMENTS)
+    )
 
 
 def _nodes(listed: Iterable[Object]) -> Iterator[ClusterCheck]:
@@ -87,7 +78,7 @@ def _nodes(listed: Iterable[Object]) -> Iterator[ClusterCheck]:
 
 
 async def _told(examination: Examination) -> list[ClusterCheck]:
-    """Whether its ResourceManager answers, by the manager's last Event about it; nothing where there is none."""
+    """Whether its ResourceManager answers, by the operator's last Event about it; nothing where there is none."""
     last: tuple[int, str, str] | None = None
     for reason in (AWAY, BACK):
         try:
@@ -113,18 +104,6 @@ async def _told(examination: Examination) -> list[ClusterCheck]:
             _SUBJECT,
             CheckOutcome.FAILED,
             f"its ResourceManager does not answer, told {since} ago: {message}",
-            f"look at the addresses of `{_FLAG}`, at `--yarn-user`, and whether one of its ResourceManagers is active",
+            "look at the addresses of `--yarn-url`, at `--yarn-user`, and whether one of its ResourceManagers is active",
         )
     ]
-
-
-def _asks(deployment: Mapping[str, Any]) -> bool:
-    """Whether its first container is told where a ResourceManager is."""
-    pod = ((deployment.get("spec") or {}).get("template") or {}).get("spec") or {}
-    return any(
-        str(word).startswith(_FLAG) for one in pod.get("containers") or () for word in one.get("args") or ()
-    )
-
-
-def _metadata(obj: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    return (obj.get("metadata") or {}).get(key) or {}

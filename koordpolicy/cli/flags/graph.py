@@ -16,7 +16,7 @@ SUFFIXES = {
     ".json": "json",
     ".txt": "text",
 }
-_COMPONENTS = ("webhook", "manager", "scheduler", "agent", "descheduler", "runtime_proxy")
+_COMPONENTS = ("webhook", "manager", "scheduler", "agent", "descheduler", "runtime_proxy", "yarn_operator")
 
 
 def _add(parser: argparse.ArgumentParser) -> None:

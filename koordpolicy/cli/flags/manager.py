@@ -5,7 +5,6 @@ import argparse
 from koordpolicy.cli.command import Usage
 from koordpolicy.cli.flags.process import EPILOG, add_process_flags
 from koordpolicy.cli.flags.webhooks import add_webhook_flags
-from koordpolicy.cli.flags.yarn import add_yarn_flags
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +29,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
         " says lies above the policies, here and in what is published for agents; it is to be readable, see"
         " deploy/follow-slo-config",
     )
-    add_yarn_flags(parser.add_argument_group("YARN"))
     add_webhook_flags(parser.add_argument_group("webhooks"))
 
 

@@ -27,11 +27,13 @@ from koordpolicy.language.facts.table import (
 )
 
 _AGENT = Component.AGENT
-_NODE: Components = frozenset({Component.MANAGER, Component.SCHEDULER, _AGENT, Component.DESCHEDULER})
+_YARN = Component.YARN_OPERATOR
+_NODE: Components = frozenset({Component.MANAGER, Component.SCHEDULER, _AGENT, Component.DESCHEDULER, _YARN})
 _OF_OBJECTS: Components = _NODE | {Component.WEBHOOK}
 """Who supplies what follows from a node's object alone."""
-_OVERRIDES: Components = frozenset({Component.MANAGER, Component.WEBHOOK, _AGENT})
-_PLANNERS: Components = frozenset({Component.MANAGER, Component.SCHEDULER, Component.DESCHEDULER})
+_OVERRIDES: Components = frozenset({Component.MANAGER, Component.WEBHOOK, _AGENT, _YARN})
+_PLANNERS: Components = frozenset({Component.MANAGER, Component.SCHEDULER, Component.DESCHEDULER, _YARN})
+_OF_MACHINES: Components = frozenset({Component.MANAGER, _YARN})
 _COUNTED = {**NATIVE, "pods": INT, **TIERS}
 
 NODE = Record(
@@ -46,7 +48,7 @@ NODE = Record(
             "conditions",
             map_of(STRING, STRING),
             "Status of each condition by its type: `True`, `False` or `Unknown` for `Ready`.",
-            frozenset({Component.MANAGER, Component.WEBHOOK}),
+            frozenset({Component.MANAGER, Component.WEBHOOK, _YARN}),
         ),
         *each("capacity", _COUNTED, "Capacity for {resource} (`status.capacity`).", _OF_OBJECTS),
         *each("allocatable", _COUNTED, "Allocatable {resource} as pods may request it.", _OF_OBJECTS),
@@ -148,7 +150,7 @@ NODE = Record(
             "prediction.prodReclaimable",
             BASIC,
             "Requested {resource} of prod pods that is predicted to stay unused.",
-            frozenset({Component.MANAGER}),
+            frozenset({Component.MANAGER, _YARN}),
             may_be_missing=True,
         ),
         Fact("pods", list_of(record("pod")), "The pods on the node.", _NODE),
@@ -156,7 +158,7 @@ NODE = Record(
             "hostApplications",
             list_of(record("hostApplication")),
             "Measured applications on the node that run outside Kubernetes.",
-            frozenset({Component.MANAGER, _AGENT}),
+            frozenset({Component.MANAGER, _AGENT, _YARN}),
         ),
         Fact(
             "cpuNormalization",
@@ -166,7 +168,7 @@ NODE = Record(
             may_be_missing=True,
         ),
         *(
-            Fact(f"cpuInfo.{name}", kind, meaning, frozenset({Component.MANAGER}), may_be_missing=True)
+            Fact(f"cpuInfo.{name}", kind, meaning, _OF_MACHINES, may_be_missing=True)
             for name, kind, meaning in (
                 ("model", STRING, "Model of the node's CPUs, by its NodeResourceTopology."),
                 ("hyperThreading", BOOL, "Whether its cores run several threads each."),
@@ -177,13 +179,13 @@ NODE = Record(
             "devices",
             list_of(record("device")),
             "The devices of the node, by its Device object; empty without one.",
-            frozenset({Component.MANAGER}),
+            _OF_MACHINES,
         ),
         Fact(
             "deviceLabels",
             map_of(STRING, STRING),
             "Labels of the node's Device object; empty without one.",
-            frozenset({Component.MANAGER}),
+            _OF_MACHINES,
         ),
         Fact(
             "amplification.cpu",
@@ -196,7 +198,7 @@ NODE = Record(
             "networkBandwidth",
             BANDWIDTH,
             "What the node's network can carry in each direction, by the node's annotation.",
-            frozenset({Component.MANAGER, Component.WEBHOOK, _AGENT}),
+            _OVERRIDES,
             may_be_missing=True,
         ),
         *(

@@ -30,9 +30,15 @@ from koordpolicy.language.facts.table import (
 _ALL = {**NATIVE, **TIERS}
 _PLACED: Components = EVERYWHERE - {Component.WEBHOOK}
 _MEASURED: Components = frozenset(
-    {Component.MANAGER, Component.SCHEDULER, Component.AGENT, Component.DESCHEDULER}
+    {
+        Component.MANAGER,
+        Component.SCHEDULER,
+        Component.AGENT,
+        Component.DESCHEDULER,
+        Component.YARN_OPERATOR,
+    }
 )
-_ON_NODES: Components = frozenset({Component.MANAGER, Component.AGENT})
+_ON_NODES: Components = frozenset({Component.MANAGER, Component.AGENT, Component.YARN_OPERATOR})
 _AGENT: Components = frozenset({Component.AGENT})
 _QUEUE: Components = frozenset({Component.SCHEDULER})
 _DESCHEDULER: Components = frozenset({Component.DESCHEDULER})

@@ -36,8 +36,9 @@ from koordpolicy.language.facts.workload import WORKLOAD
 from koordpolicy.language.facts.yarn import YARN
 
 _MANAGER: Components = frozenset({Component.MANAGER})
-_ZONE: Components = frozenset({Component.MANAGER, Component.AGENT})
-_HOST: Components = frozenset({Component.MANAGER, Component.AGENT})
+_ZONE: Components = frozenset({Component.MANAGER, Component.AGENT, Component.YARN_OPERATOR})
+_HOST: Components = frozenset({Component.MANAGER, Component.AGENT, Component.YARN_OPERATOR})
+_DEVICES: Components = frozenset({Component.MANAGER, Component.SCHEDULER, Component.YARN_OPERATOR})
 
 NAMESPACE = Record(
     "namespace",
@@ -128,10 +129,10 @@ DEVICE = Record(
     "device",
     "A device of a node.",
     (
-        Fact("type", STRING, "Its type: `gpu`, `fpga` or `rdma`.", _MANAGER | _SCHEDULER),
-        Fact("healthy", BOOL, "Whether its agent calls it healthy.", _MANAGER | _SCHEDULER),
-        Fact("labels", map_of(STRING, STRING), "Its labels.", _MANAGER | _SCHEDULER),
-        Fact("resources", map_of(STRING, AMOUNT), "What it offers, by resource name.", _MANAGER | _SCHEDULER),
+        Fact("type", STRING, "Its type: `gpu`, `fpga` or `rdma`.", _DEVICES),
+        Fact("healthy", BOOL, "Whether its agent calls it healthy.", _DEVICES),
+        Fact("labels", map_of(STRING, STRING), "Its labels.", _DEVICES),
+        Fact("resources", map_of(STRING, AMOUNT), "What it offers, by resource name.", _DEVICES),
         Fact("index", INT, "Its number on its node, among those of its type, from 0 (`minor`).", _SCHEDULER),
         Fact("numa", INT, "The NUMA zone that it is plugged in at; -1 where nobody knows.", _SCHEDULER),
         Fact("free", INT, "How much of it is free, in percent.", _SCHEDULER),

@@ -42,6 +42,7 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                         Component.SCHEDULER,
                         Component.AGENT,
                         Component.DESCHEDULER,
+                        Component.YARN_OPERATOR,
                     }
                 ),
             ),
@@ -58,7 +59,12 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 _WEBHOOK,
                 may_be_missing=True,
             ),
-            Root("pod", record("pod"), "The pod that is decided on.", EVERYWHERE),
+            Root(
+                "pod",
+                record("pod"),
+                "The pod that is decided on.",
+                EVERYWHERE - {Component.YARN_OPERATOR},
+            ),
             Root(
                 "container",
                 record("container"),
@@ -235,7 +241,7 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 "yarn",
                 record("yarn"),
                 "The YARN NodeManager of the node that is decided on, as its ResourceManager knows it.",
-                frozenset({Component.MANAGER}),
+                frozenset({Component.YARN_OPERATOR}),
             ),
             Root(
                 "relief",

@@ -17,6 +17,7 @@ class Component(StrEnum):
     AGENT = "agent"
     DESCHEDULER = "descheduler"
     RUNTIME_PROXY = "runtime_proxy"
+    YARN_OPERATOR = "yarn_operator"
 
 
 Components = frozenset[Component]

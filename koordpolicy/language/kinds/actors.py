@@ -26,6 +26,7 @@ class Part(StrEnum):
     SCHEDULER = "scheduler"
     AGENT = "agent"
     DESCHEDULER = "descheduler"
+    YARN_OPERATOR = "yarn-operator"
     SIMULATOR = "simulate"
 
 
@@ -270,7 +271,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("YARNNode", _COMPILED, _RULES),
     (
         "YARNNode",
-        _by(Part.MANAGER),
+        _by(Part.YARN_OPERATOR),
         (
             "enabled nodeManager vcore offer offer.cpu offer.memory claim whenChangedBy overCommitTimeout releaseAfter "
             "pace pace.interval pace.timeout"
@@ -528,7 +529,15 @@ ACTORS: Mapping[tuple[str, str], Actor] = MappingProxyType(dict(_rows()))
 """By kind and field; `[]` stands for each element of a list."""
 
 
-RUNNING: Final = frozenset({Component.MANAGER, Component.SCHEDULER, Component.AGENT, Component.DESCHEDULER})
+RUNNING: Final = frozenset(
+    {
+        Component.MANAGER,
+        Component.SCHEDULER,
+        Component.AGENT,
+        Component.DESCHEDULER,
+        Component.YARN_OPERATOR,
+    }
+)
 """The components that there are as processes; the others are awaited."""
 
 

@@ -235,7 +235,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 "YARNNode",
                 YARNNodeSpec,
                 "What the YARN NodeManager of a node may use of its batch resources, and how it is taken back.",
-                frozenset({Component.MANAGER}),
+                frozenset({Component.YARN_OPERATOR}),
                 _roots("node", "now"),
             ),
             Kind(

@@ -21,17 +21,25 @@ COMMANDS = (
     ("manager", "--policies-from-cluster", "--follow-slo-config=koordinator-system", "--native-admission"),
     ("scheduler", "--policies-from-cluster"),
     ("descheduler", "--policies-from-cluster"),
+    ("yarn-operator", "--policies-from-cluster", "--yarn-url=http://127.0.0.1:9"),
     *(
         ("agent", "--node=node-1", "--dry-run", "--pods-from=apiserver", policies)
         for policies in ("--policies-from-cluster", "--policies-from-manager", "--policies-from-node-slo")
     ),
 )
-POLICY = {
-    "apiVersion": "koordpolicy.io/v1alpha1",
-    "kind": "MetricCollection",
-    "metadata": {"name": "nobody"},
-    "spec": {"enabled": False},
-}
+POLICIES = tuple(
+    {
+        "apiVersion": "koordpolicy.io/v1alpha1",
+        "kind": kind,
+        "metadata": {"name": "nobody"},
+        "spec": {"enabled": enabled},
+    }
+    for kind, enabled in (
+        ("MetricCollection", False),
+        # What is asked for only where policies read it.
+        ("YARNNode", {"cel": "node.zones.size() == 0 && node.devices.size() == 0"}),
+    )
+)
 THIS = str(Path(__file__).relative_to(REPOSITORY))
 
 
@@ -54,7 +62,7 @@ def test_processes_that_begin_are_refused_nothing(audited: tuple[Access, Path], 
     apply(access, [koordinator, *manifests(REPOSITORY / "deploy" / "follow-slo-config")])
     apply(access, manifests(REPOSITORY / "deploy" / "manager"))
     access.request("POST", "/api/v1/nodes", {"metadata": {"name": "node-1"}})
-    apply(access, [POLICY])
+    apply(access, POLICIES)
     permissions = set(granted())
     wanted = {one for one, files in read_needs().items() if THIS in files} & permissions
     assert wanted

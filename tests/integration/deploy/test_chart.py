@@ -34,7 +34,7 @@ LIKE_FOLDERS = {
         "--set=manager.followSloConfig.enabled=true,scheduler.enabled=false,descheduler.enabled=false"
     ],
     "beside-yarn": [
-        "--set=manager.yarn.urls={http://resourcemanager.yarn.svc:8088},manager.yarn.user=yarn",
+        "--set=yarnOperator.enabled=true,yarnOperator.urls={http://resourcemanager.yarn.svc:8088},yarnOperator.user=yarn",
         "--set=scheduler.enabled=false,descheduler.enabled=false",
     ],
 }
@@ -63,7 +63,8 @@ def test_the_chart_and_the_folder_say_the_same(folder: str) -> None:
     installed = {one["metadata"]["name"] for one in ours.values() if one["kind"] == "ServiceAccount"}
     if folder in {"follow-slo-config", "beside-yarn"}:
         theirs = {key: one for key, one in theirs.items() if "scheduler" not in key[2]}
-    theirs = {key: one for key, one in theirs.items() if key[2] != "koordpolicy-agent"}
+    absent = {"koordpolicy-agent", *(["koordpolicy-yarn-operator"] if folder != "beside-yarn" else [])}
+    theirs = {key: one for key, one in theirs.items() if key[2] not in absent}
     for one in theirs.values():
         if "subjects" in one:
             one["subjects"] = [subject for subject in one["subjects"] if subject["name"] in installed]
@@ -92,7 +93,10 @@ def test_agents_definitions_and_network_policies_are_the_folders() -> None:
     ours = by_key(
         map(
             without_helms_labels,
-            rendered("--set=image.tag=latest,networkPolicies.enabled=true,monitoring.enabled=true"),
+            rendered(
+                "--set=image.tag=latest,networkPolicies.enabled=true,monitoring.enabled=true",
+                "--set=yarnOperator.enabled=true,yarnOperator.urls={http://rm:8088}",
+            ),
         )
     )
     for folder in ("agent", "crds", "network-policies", "monitoring"):
@@ -148,6 +152,7 @@ def test_commands_know_their_flags(name: str, sets: dict[str, list[Object]]) -> 
                 assert any(Path(file).is_relative_to(path) for path in paths), (container["name"], file)
     assert set(seen) == {
         *(["manager", "front", "scheduler", "descheduler"] if name != "shards" else ["scheduler"]),
+        *(["yarn-operator"] if name in {"another-namespace", "cluster", "git-sync"} else []),
         *(["agent"] if name not in {"shards", "git-sync-ssh"} else []),
     }
 
@@ -182,7 +187,8 @@ def test_each_way_to_policies_says_so_to_the_process(sets: dict[str, list[Object
         "repository": "--policies-ssh-key=/etc/git-secret/ssh-key",
     }
     for name, flag in ways.items():
-        for workload in ("manager", "scheduler", "descheduler"):
+        more = ["yarn-operator"] if name in {"cluster", "git-sync"} else []
+        for workload in ("manager", "scheduler", "descheduler", *more):
             assert flag in said(sets, name, workload)[1]["args"]
     spec, _ = said(sets, "git-sync-ssh", "manager")
     sidecar = spec["initContainers"][0]
@@ -201,12 +207,15 @@ def test_values_reach_what_they_speak_of(sets: dict[str, list[Object]]) -> None:
     front = spec["initContainers"][0]
     assert "--peers=koordpolicy-manager-peers.colocation.svc:9443" in front["args"]
     assert "--peer-name=koordpolicy-manager-webhook.colocation.svc" in front["args"]
+    _, operator = said(sets, "another-namespace", "yarn-operator")
     assert {
+        "--namespace=colocation",
+        "--http=:8091",
         "--yarn-url=https://rm-0.yarn.svc:8090",
         "--yarn-url=https://rm-1.yarn.svc:8090",
         "--yarn-token-file=/etc/koordpolicy/yarn/token",
         "--yarn-ca-file=/etc/koordpolicy/yarn/ca.crt",
-    } <= set(manager["args"])
+    } <= set(operator["args"])
     for one in sets["another-namespace"]:
         assert one["metadata"].get("namespace", "colocation") in {"colocation", "koord"}
         for subject in one.get("subjects", ()):
@@ -247,10 +256,14 @@ def test_shards_are_schedulers_of_their_own(sets: dict[str, list[Object]]) -> No
         ("serving.delegatedAuth=true", "tlsSecretName"),
         ("koordlet.enabled=false", "koordlet"),
         ("scheduler.shards=0", "shards"),
-        ("manager.yarn.urls={resourcemanager:8088}", "/manager/yarn/urls/0"),
-        ("manager.yarn.user=yarn", "/manager/yarn/user"),
-        ("manager.yarn.urls={http://rm:8088},manager.yarn.keys={token}", "/manager/yarn/urls/0"),
-        ("manager.yarn.urls={https://rm:8090},manager.yarn.keys={token}", "manager.yarn.secretName: which"),
+        ("yarnOperator.urls={resourcemanager:8088}", "/yarnOperator/urls/0"),
+        ("yarnOperator.enabled=true", "/yarnOperator/urls"),
+        ("yarnOperator.urls={http://rm:8088},yarnOperator.keys={token}", "/yarnOperator/urls/0"),
+        (
+            "yarnOperator.enabled=true,yarnOperator.urls={https://rm:8090},yarnOperator.keys={token}",
+            "yarnOperator.secretName: which",
+        ),
+        ("manager.yarn.urls={http://rm:8088}", "yarn"),
     ],
 )
 def test_values_that_make_no_sense_are_refused(given: str, why: str) -> None:

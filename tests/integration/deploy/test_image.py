@@ -117,6 +117,7 @@ PROFILE = {
     },
 }
 NODE = "image-node"
+DEPLOYMENTS = ("manager", "scheduler", "descheduler", "yarn-operator")
 
 
 class Cluster:
@@ -126,7 +127,12 @@ class Cluster:
         self.there, self.access, self._folder = there, access, folder
         self._pods = {
             one["metadata"]["name"].removeprefix("koordpolicy-"): one["spec"]["template"]["spec"]
-            for one in workloads(rendered("--set=crds.managed=false"))
+            for one in workloads(
+                rendered(
+                    "--set=crds.managed=false",
+                    "--set=yarnOperator.enabled=true,yarnOperator.urls={http://127.0.0.1:9}",
+                )
+            )
         }
 
     def prepare(self) -> None:
@@ -208,13 +214,13 @@ def cluster(there: Containers, own_apiserver: Callable[..., ApiServer], tmp_path
 )
 def test_a_pod_is_mutated_placed_and_held_in_its_group(cluster: Cluster) -> None:
     there = cluster.there
-    ports = {name: free_port() for name in ("manager", "scheduler", "descheduler", "front")}
+    ports = {name: free_port() for name in (*DEPLOYMENTS, "front")}
     cluster.start_front(f"127.0.0.1:{ports['front']}")
-    for name in ("manager", "scheduler", "descheduler"):
+    for name in DEPLOYMENTS:
         # Without cluster DNS API servers find the webhooks by an address.
         more = [f"--webhook-url=https://127.0.0.1:{ports['front']}"] if name == "manager" else []
         cluster.start(name, {"--http": f"--http=127.0.0.1:{ports[name]}"}, *more)
-    for name in ("manager", "scheduler", "descheduler"):
+    for name in DEPLOYMENTS:
         assert ready(ports[name], there.log(name))["policies"]
     with OwnKubelet(OwnGroups("koordpolicy-image"), NODE) as kubelet:
         own = {

@@ -8,7 +8,8 @@ from tests.conftest import REPOSITORY
 from tests.parts.apiserver import SYSTEM_NAMESPACE, Access
 from tests.parts.deployed import manifests
 
-ALL = ("scheduler", "manager", "agent", "descheduler")
+ALL = ("scheduler", "manager", "agent", "descheduler", "yarn-operator")
+ELECTED = ("scheduler", "manager", "descheduler", "yarn-operator")
 NONE: tuple[str, ...] = ()
 
 CASES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
@@ -22,9 +23,9 @@ CASES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("patch", "policyrevisions.koordpolicy.io/status", "", ALL),
     ("delete", "policyrevisions.koordpolicy.io", "", ("scheduler", "manager")),
     ("create", "events", "default", ALL),
-    ("create", "leases.coordination.k8s.io", SYSTEM_NAMESPACE, ("scheduler", "manager", "descheduler")),
-    ("list", "leases.coordination.k8s.io", SYSTEM_NAMESPACE, ("scheduler", "manager", "descheduler")),
-    ("delete", "leases.coordination.k8s.io", SYSTEM_NAMESPACE, ("scheduler", "manager", "descheduler")),
+    ("create", "leases.coordination.k8s.io", SYSTEM_NAMESPACE, ELECTED),
+    ("list", "leases.coordination.k8s.io", SYSTEM_NAMESPACE, ELECTED),
+    ("delete", "leases.coordination.k8s.io", SYSTEM_NAMESPACE, ELECTED),
     ("list", "leases.coordination.k8s.io", "kube-system", NONE),
     ("update", "leases.coordination.k8s.io", "kube-system", NONE),
     ("list", "pods", "", ALL),
@@ -38,7 +39,8 @@ CASES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("create", "pods/exec", "default", NONE),
     ("list", "nodes", "", ALL),
     ("delete", "nodes", "", NONE),
-    ("patch", "nodes", "", ("manager",)),
+    ("get", "nodes", "", ("manager",)),
+    ("patch", "nodes", "", ("manager", "yarn-operator")),
     ("patch", "nodes/status", "", ("manager",)),
     ("get", "nodes/proxy", "", ("agent",)),
     ("create", "nodes/proxy", "", NONE),
@@ -54,6 +56,8 @@ CASES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("update", "nodemetrics.slo.koordinator.sh/status", "", ("agent",)),
     ("create", "nodemetrics.slo.koordinator.sh", "", ("manager",)),
     ("list", "nodemetrics.slo.koordinator.sh", "", ALL),
+    ("list", "devices.scheduling.koordinator.sh", "", ALL),
+    ("list", "noderesourcetopologies.topology.node.k8s.io", "", ALL),
     ("create", "podmigrationjobs.scheduling.koordinator.sh", "", ("descheduler",)),
     ("patch", "podmigrationjobs.scheduling.koordinator.sh/status", "", ("descheduler",)),
     ("get", "deployments.apps", "default", ("descheduler",)),
@@ -79,8 +83,8 @@ CASES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("create", "mutatingadmissionpolicies.admissionregistration.k8s.io", "", ("manager",)),
     ("update", "mutatingadmissionpolicybindings.admissionregistration.k8s.io", "", ("manager",)),
     ("create", "serviceaccounts/token", SYSTEM_NAMESPACE, NONE),
-    ("create", "tokenreviews.authentication.k8s.io", "", ("scheduler", "manager")),
-    ("create", "subjectaccessreviews.authorization.k8s.io", "", ("scheduler", "manager")),
+    ("create", "tokenreviews.authentication.k8s.io", "", ELECTED),
+    ("create", "subjectaccessreviews.authorization.k8s.io", "", ELECTED),
 )
 
 

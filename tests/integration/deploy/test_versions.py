@@ -22,7 +22,7 @@ from tests.parts.fixtures import need
 
 VERSIONS = ("1.29", "1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36", "1.37")
 ENDS = (VERSIONS[0], VERSIONS[-1])
-FOLDERS = ("rbac", "agent", "manager", "scheduler", "descheduler", "network-policies")
+FOLDERS = ("rbac", "agent", "manager", "scheduler", "descheduler", "yarn-operator", "network-policies")
 SETS = ("git-sync", "cert-manager", "repository")
 READ = [one for one in RESOURCES if not one.custom and not one.gated]
 SINCE = {

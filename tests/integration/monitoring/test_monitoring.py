@@ -42,7 +42,7 @@ OF_PROCESSES = {"process_cpu_seconds_total", "process_resident_memory_bytes"}
 PICTURES = REPOSITORY / "build" / "monitoring"
 LIVE = pytest.mark.skipif(
     os.environ.get("KOORDPOLICY_MONITORING") != "full",
-    reason="two minutes of an API server, three processes, YARN and Prometheus: KOORDPOLICY_MONITORING=full",
+    reason="two minutes of an API server, four processes, YARN and Prometheus: KOORDPOLICY_MONITORING=full",
 )
 PATIENCE = 120.0
 
@@ -249,13 +249,15 @@ def test_prometheus_scrapes_real_processes_every_panel_has_data_and_alerts_fire(
     (policies / "koordpolicy.yaml").write_text(BUNDLE)
     (policies / "share.yaml").write_text(SHARE.format(field="parameters: {cpuReclaim: 50%}"))
     ports = {
-        name: free_port() for name in ("manager", "scheduler", "agent", "front", "webhook", "prometheus")
+        name: free_port()
+        for name in ("manager", "scheduler", "agent", "yarn-operator", "front", "webhook", "prometheus")
     }
     place = tmp_path / "front" / "webhook.sock"
     place.parent.mkdir()
     flags = {
-        "manager": [f"--webhook=unix:{place}", f"--webhook-url=https://localhost:{ports['webhook']}", "--yarn-user=root"],
+        "manager": [f"--webhook=unix:{place}", f"--webhook-url=https://localhost:{ports['webhook']}"],
         "scheduler": [],
+        "yarn-operator": ["--yarn-user=root"],
         "agent": [f"--node={NODE}", f"--kubelet-cgroup-root={node.parent}", "--pods-from=apiserver", f"--state-dir={tmp_path / 'state'}"],
     }  # fmt: skip
     rules = json.loads(json.dumps(RULES))
@@ -274,7 +276,7 @@ def test_prometheus_scrapes_real_processes_every_panel_has_data_and_alerts_fire(
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     with ExitStack() as running:
         yarn = running.enter_context(_shared_yarn(access, hadoop, tmp_path))
-        flags["manager"].append(f"--yarn-url={yarn.url}")
+        flags["yarn-operator"].append(f"--yarn-url={yarn.url}")
         for name, words in flags.items():
             command = [
                 sys.executable, "-m", "koordpolicy.cli", name, f"--http=127.0.0.1:{ports[name]}", f"--policies={policies}",
@@ -297,7 +299,7 @@ def test_prometheus_scrapes_real_processes_every_panel_has_data_and_alerts_fire(
         prometheus = Prometheus(ports["prometheus"])
         daemon.ready(prometheus.is_ready)
         until(
-            lambda: len(prometheus.query("koordpolicy_active_revision_info")) == 3,
+            lambda: len(prometheus.query("koordpolicy_active_revision_info")) == 4,
             lambda: str(prometheus.query("up")),
         )
         until(lambda: _made(access, "one"), lambda: "no pod")

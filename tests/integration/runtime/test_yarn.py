@@ -1,8 +1,9 @@
-"""Batch resources of a node shared with a real YARN: a manager with its shipped role, on a real API server."""
+"""Batch resources of a node shared with a real YARN: manager and YARN operator with their shipped roles, on a real API server."""
 
 import io
 import json
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
-from tests.integration.runtime.managers import NODE, Site, make_site
+from tests.integration.runtime.managers import NODE, Manager, Site, make_site
 from tests.parts.apiserver import ApiServer
 from tests.parts.deployed import install
 from tests.parts.fixtures import need
@@ -46,6 +47,17 @@ def site(pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[Site]:
 def yarn(pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[Yarn]:
     with Yarn(need(pytestconfig, "hadoop-yarn")[0], tmp_path / "yarn") as yarn:
         yield yarn
+
+
+@contextmanager
+def _sharing(site: Site, *flags: str) -> Iterator[Manager]:
+    """A manager, which publishes batch resources, and an operator with these flags, which is given."""
+    with site.manager("m"), _operator(site, "y", *flags) as operator:
+        yield operator
+
+
+def _operator(site: Site, name: str, *flags: str) -> AbstractContextManager[Manager]:
+    return site.process("yarn-operator", name, *flags)
 
 
 def _ask(site: Site, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -125,7 +137,7 @@ class Watching:
 def test_yarn_gets_what_pods_do_not_request_and_gives_it_back(site: Site, yarn: Yarn) -> None:
     patch = {"metadata": {"annotations": {"node.yarn.koordinator.sh": yarn.node()["id"]}}}
     _ask(site, "PATCH", f"/api/v1/nodes/{NODE}", patch)
-    with site.manager("m", "--yarn-url", yarn.url, "--yarn-user", "root") as manager:
+    with _sharing(site, "--yarn-url", yarn.url, "--yarn-user", "root") as operator:
         site.eventually(lambda: yarn.offered() == (16640, 15), "a quarter of what the node has")
         _nothing_is_given_twice(site, yarn)
         assert (_claimed(site), site.offered()) == (15_000, 45_000)
@@ -148,7 +160,7 @@ def test_yarn_gets_what_pods_do_not_request_and_gives_it_back(site: Site, yarn: 
         site.eventually(lambda: yarn.offered() == (0, 0), "everything is taken back")
         site.eventually(lambda: yarn.used() == (0, 0), "the container is ended after its grace")
         site.eventually(lambda: _claimed(site) == 0 and site.offered() == ALL, "pods may have all of it")
-        assert manager.metric('koordpolicy_yarn_requests_total{request="update",result="200"}')
+        assert operator.metric('koordpolicy_yarn_requests_total{request="update",result="200"}')
 
 
 def test_a_resource_manager_that_is_killed_changes_nothing_and_starts_anew_without_its_memory(
@@ -157,15 +169,15 @@ def test_a_resource_manager_that_is_killed_changes_nothing_and_starts_anew_witho
     with Yarn(need(pytestconfig, "hadoop-yarn")[0], tmp_path / "yarn") as yarn:
         annotations = {"node.yarn.koordinator.sh": yarn.node()["id"]}
         _ask(site, "PATCH", f"/api/v1/nodes/{NODE}", {"metadata": {"annotations": annotations}})
-        with site.manager("m", "--yarn-url", yarn.url, "--yarn-user", "root") as manager:
+        with _sharing(site, "--yarn-url", yarn.url, "--yarn-user", "root") as operator:
             site.eventually(lambda: yarn.offered()[1] == 15, "an offer")
             yarn.run("sleep 600", 8192, 8)
             site.eventually(lambda: yarn.offered()[1] == 23, "a quarter more than is used")
             yarn.kill("resourcemanager")
-            site.eventually(lambda: manager.metric("koordpolicy_yarn_reachable") == 0, "it is told")
+            site.eventually(lambda: operator.metric("koordpolicy_yarn_reachable") == 0, "it is told")
             assert (_claimed(site), site.offered()) == (23_000, 37_000)
             site.eventually(lambda: "YARNUnreachable" in _events(site), "an Event")
-            assert manager.status["yarn"]["problem"]
+            assert operator.status["yarn"]["problem"]
             kept, failed = _diagnosed(site)
             assert kept == ("ok", "23.0 cores and 24.2 GiB are kept for it on 1 node")
             assert failed[0] == "failed"
@@ -173,21 +185,54 @@ def test_a_resource_manager_that_is_killed_changes_nothing_and_starts_anew_witho
 
             yarn.start("resourcemanager")  # which knows nothing of the container, nor of what was offered
             watching = Watching(site, yarn)
-            watching.until(lambda: manager.metric("koordpolicy_yarn_reachable") == 1, "it answers again")
+            watching.until(lambda: operator.metric("koordpolicy_yarn_reachable") == 1, "it answers again")
             watching.until(lambda: yarn.used() == (0, 0), "the container's application is forgotten")
             watching.until(lambda: yarn.offered() == (16640, 15), "a quarter of what the node has, as before")
             watching.until(lambda: (_claimed(site), site.offered()) == (15_000, 45_000), "pods get the rest")
             assert watching.seen
             assert watching.least_claimed >= 15_000
             site.eventually(lambda: "YARNReachable" in _events(site), "an Event")
-            assert manager.status["yarn"] == {"nodes": 1, "problem": ""}
+            assert operator.status["yarn"] == {"nodes": 1, "problem": ""}
             assert {outcome for outcome, _ in _diagnosed(site)} == {"ok"}
 
 
 def test_a_node_manager_that_nobody_knows_is_told(site: Site, yarn: Yarn) -> None:
     annotations = {"node.yarn.koordinator.sh": "elsewhere:8041"}
     _ask(site, "PATCH", f"/api/v1/nodes/{NODE}", {"metadata": {"annotations": annotations}})
-    with site.manager("m", "--yarn-url", yarn.url):
+    with _sharing(site, "--yarn-url", yarn.url):
         site.eventually(lambda: "YARNNodeUnknown" in _events(site), "an Event")
         assert yarn.offered() == (1024, 1)
         assert _claimed(site) == 0
+
+
+def test_it_follows_policies_as_other_components_do_and_a_standby_goes_on(site: Site, yarn: Yarn) -> None:
+    annotations = {"node.yarn.koordinator.sh": yarn.node()["id"]}
+    _ask(site, "PATCH", f"/api/v1/nodes/{NODE}", {"metadata": {"annotations": annotations}})
+    decisions = site.folder / "decisions"
+    flags = ("--yarn-url", yarn.url, "--yarn-user", "root", "--decision-log", str(decisions))
+    with (
+        _sharing(site, *flags, "--decision-log-every", "1") as first,
+        _operator(site, "z", *flags[:4]) as second,
+    ):
+        site.eventually(lambda: yarn.offered() == (16640, 15), "a quarter of what the node has")
+        assert (first.leads, second.leads) == (True, False)
+        entry = json.loads(decisions.read_text("utf-8").splitlines()[0])
+        assert (entry["component"], entry["subject"]) == ("yarn-operator", {"node": NODE})
+        assert entry["decision"].startswith("YARNNode.offer.")
+
+        site.write("often.yaml", OFTEN + "  parameters: {noSuchParameter: 1%}\n")
+        site.eventually(lambda: "error[KP305]" in first.read("/statusz")[1], "it is refused")
+
+        def reported() -> bool:
+            states = [one["instances"] for one in site.revisions().values()]
+            return any(one.get("y") == one.get("z") == "Rejected" for one in states)
+
+        site.eventually(reported, "PolicyRevisions say so")
+        assert (yarn.offered(), _claimed(site)) == ((16640, 15), 15_000)
+
+        first.running.kill()
+        site.write("often.yaml", OFTEN + "  parameters: {headroom: 50%}\n")
+        watching = Watching(site, yarn)
+        watching.until(lambda: yarn.offered()[1] == 30, "the standby goes on, by what holds now")
+        assert second.leads
+        assert watching.seen

@@ -38,6 +38,7 @@ SILENT = {
     "runtime-proxy": "logs, as JSON with --log-format",
     "scheduler": "logs, as JSON with --log-format",
     "sync": "logs, as JSON with --log-format",
+    "yarn-operator": "logs, as JSON with --log-format",
 }
 """Commands without a result that a program would read."""
 

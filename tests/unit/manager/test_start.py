@@ -2,27 +2,18 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
-from koordpolicy.kube.backoff import Backoff
-from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.memory import MemoryCluster
 from koordpolicy.kube.port import MergePatch, Object, ObjectList
 from koordpolicy.kube.resources import NODE_METRICS, NODES, PODS, Resource
-from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.manager.process import Manager, Pace
 from koordpolicy.model.time import time_text
-from koordpolicy.runtime.apiserver import ServerSight
-from koordpolicy.runtime.clock import monotonic, now_ns
-from koordpolicy.runtime.component import RunningComponent
-from koordpolicy.runtime.decisions import DecisionCounts
-from koordpolicy.runtime.leadership import Leadership
-from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.process import Process, Tasks
-from koordpolicy.runtime.reports.troubles import Troubles
-from koordpolicy.runtime.requests import RequestCounts
+from koordpolicy.runtime.clock import now_ns
+from koordpolicy.runtime.process import Tasks
 from tests.unit.agent.whole import CompiledPolicies
 from tests.unit.kube.builders import store
+from tests.unit.runtime.components import component_of
 from tests.vectors.policies import graph
 
 OFFER = "kubernetes.io/batch-cpu"
@@ -83,28 +74,6 @@ def _cluster() -> Slow:
     return cluster
 
 
-def _component(cluster: MemoryCluster) -> RunningComponent:
-    metrics = Metrics("manager")
-    policies = cast(Any, Policies(graph()))
-    recorder = Recorder(
-        cluster, component="koordpolicy-manager", instance="m", now_ns=now_ns, backoff=Backoff(lambda: 0.5)
-    )
-    return RunningComponent(
-        Process("manager", "m", metrics),
-        cluster,
-        cast(Any, None),
-        policies,
-        None,
-        Leadership(cluster, "default", "m", metrics, elect=False),
-        recorder,
-        DecisionCounts(metrics),
-        None,
-        UnreadableObjects(lambda *_found: None),
-        Troubles(metrics, policies, recorder, leads=lambda: True, now=now_ns),
-        ServerSight(RequestCounts(metrics), monotonic),
-    )
-
-
 def _offers(cluster: MemoryCluster) -> dict[str, str]:
     found: list[Object] = [cluster.store.get(NODES, name) for name in "abc"]
     return {
@@ -128,7 +97,7 @@ async def _until(holds: Callable[[], bool]) -> None:
 def test_no_node_is_decided_about_without_all_pods_nor_before_its_own_report_can_be_known() -> None:
     async def story() -> None:
         cluster = _cluster()
-        manager = Manager(_component(cluster), Pace())
+        manager = Manager(component_of("manager", cluster, Policies(graph())), Pace())
         async with Tasks() as tasks:
             manager.start(tasks)
             await _until(lambda: len(manager.objects.nodes) == 3 and bool(manager.objects.pods))

@@ -1,35 +1,40 @@
-"""The flags that say where YARN's ResourceManager is, and as whom it is asked."""
+"""The flags of `koordpolicy yarn-operator`."""
 
+import argparse
 from pathlib import Path
 
-from koordpolicy.cli.flags.repository import Flags
+from koordpolicy.cli.command import Usage
+from koordpolicy.cli.flags.process import EPILOG, add_process_flags
 
 
-def add_yarn_flags(parser: Flags) -> None:
-    """Declare them."""
-    parser.add_argument(
+def _add(parser: argparse.ArgumentParser) -> None:
+    add_process_flags(parser, traces=False)
+    yarn = parser.add_argument_group("YARN")
+    yarn.add_argument(
         "--yarn-url",
         metavar="URL",
         action="append",
         default=[],
-        help="share batch resources of nodes with the YARN of this ResourceManager, such as http://rm-0:8088, as YARNNode policies"
-        " say; once for each where one stands by for another",
+        help="its ResourceManager, such as http://rm-0:8088; once for each where one stands by for another",
     )
-    parser.add_argument(
+    yarn.add_argument(
         "--yarn-user",
         metavar="NAME",
         default="",
         help="the user of simple authentication, one of yarn.admin.acl",
     )
-    parser.add_argument(
+    yarn.add_argument(
         "--yarn-token-file",
         metavar="FILE",
         type=Path,
         help="a bearer token for it, read anew for each request",
     )
-    parser.add_argument(
+    yarn.add_argument(
         "--yarn-ca-file",
         metavar="FILE",
         type=Path,
         help="the authorities, as PEM, that its certificate is checked by (default: the system's)",
     )
+
+
+USAGE = Usage(_add, EPILOG)

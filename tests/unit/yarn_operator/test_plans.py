@@ -7,16 +7,9 @@ import pytest
 
 from koordpolicy.kube import resources
 from koordpolicy.kube.port import MergePatch
-from koordpolicy.manager.controllers.yarn_node import (
-    SCHEDULER,
-    UNKNOWN,
-    UNREADABLE,
-    YARNNodes,
-    YARNPlan,
-    is_id,
-)
 from koordpolicy.model import protocol as wire
 from koordpolicy.yarn.nodes import NodeManager, YARNAmounts
+from koordpolicy.yarn_operator.plans import SCHEDULER, UNKNOWN, UNREADABLE, YARNNodes, YARNPlan, is_id
 from tests.unit.manager.clusters import SmallCluster
 from tests.vectors.policies import document, graph
 

@@ -22,6 +22,7 @@ from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.yarn.nodes import MEBIBYTE, NodeManager, YARNAmounts
 
 KIND: Final = "YARNNode"
+OFFERS: Final = ("offer.cpu", "offer.memory")
 BAND: Final = "batch"
 SCHEDULER: Final = "hadoop-yarn"
 """Whose allocation it is in the node's annotation, as Koordinator names it."""
@@ -91,6 +92,8 @@ class YARNNodes:
     policies: Callable[[str, Mapping[str, str]], RuleGraph]
     now: Callable[[], int]
     clock: Callable[[], float]
+    decided: Callable[[RuleGraph, Mapping[str, Any]], None] = lambda graph, roots: None
+    """Hears what an offer was decided by: the revision and the records, by root."""
     _missing: dict[str, float] = field(default_factory=dict)
     """Since when NodeManagers of nodes are not known to run."""
     _claimed: dict[str, BatchAmounts] = field(default_factory=dict)
@@ -167,7 +170,8 @@ class YARNNodes:
         claim = claim.least(self._claimed.get(node.name, claim))
         found = running.get(manager)
         record = self._record(graph, sight)
-        about = graph.about(KIND, "", {"node": record, "now": TIMES.timestamp(self.now())})
+        roots: dict[str, Any] = {"node": record, "now": TIMES.timestamp(self.now())}
+        about = graph.about(KIND, "", roots)
         try:
             if found is None:
                 return self._without(node, manager, claim, about, names)
@@ -186,9 +190,8 @@ class YARNNodes:
             yarn = _facts(found, sharing)
             wanted = _NOTHING
             if about.value("enabled"):
-                wanted = BatchAmounts(
-                    *(max(about.value(f"offer.{one}", yarn=yarn) or 0, 0) for one in ("cpu", "memory"))
-                )
+                wanted = BatchAmounts(*(max(about.value(one, yarn=yarn) or 0, 0) for one in OFFERS))
+                self.decided(graph, {**roots, "yarn": yarn})
             step = next_step(
                 sharing,
                 wanted,

@@ -1,4 +1,4 @@
-"""YARN beside Kubernetes on a real cluster: rounds over its NodeManagers, requests to its ResourceManager, what is told of both."""
+"""Rounds over the nodes of a cluster: what is written to them and to the ResourceManager, and what is told of both."""
 
 import asyncio
 import logging
@@ -7,18 +7,11 @@ from typing import Any, Final
 
 from koordpolicy.algorithms.batch_sharing import BatchAmounts
 from koordpolicy.cluster.objects import ClusterObjects
+from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.kube.errors import Conflict, KubeError, NotFound
 from koordpolicy.kube.port import MergePatch
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.manager.controllers.yarn_node import (
-    AMBIGUOUS,
-    KIND,
-    YARNNodes,
-    YARNPlan,
-    is_id,
-    pace_of,
-)
 from koordpolicy.model.node import Node
 from koordpolicy.model.protocol import THIRD_PARTY_ALLOCATIONS
 from koordpolicy.runtime.clock import monotonic, now_ns
@@ -30,6 +23,16 @@ from koordpolicy.yarn.resource_manager import (
     ResourceManagerError,
     connect_resource_manager,
 )
+from koordpolicy.yarn_operator.plans import (
+    AMBIGUOUS,
+    KIND,
+    OFFERS,
+    YARNNodes,
+    YARNPlan,
+    is_id,
+    pace_of,
+)
+from koordpolicy.yarn_operator.watched import PolicyReads
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -43,21 +46,23 @@ _AT_ONCE: Final = 20
 
 
 class YARNSharing:
-    """Runs on the manager that leads. `lease` is the object that Events about the ResourceManager speak of, by namespace and name."""
+    """Runs on the operator that leads. `lease` is the object that Events about the ResourceManager speak of, by namespace and name."""
 
     def __init__(
         self,
         component: RunningComponent,
         objects: ClusterObjects,
         access: ResourceManagerAccess,
+        reads: PolicyReads,
         lease: tuple[str, str],
     ) -> None:
         self._component = component
         self._objects = objects
         self._access = access
+        self._reads = reads
         self._lease = lease
         self._backoff = component.backoff(initial=1.0, longest=60.0)
-        self.controller = YARNNodes(component.live.graph_for, now_ns, monotonic)
+        self.controller = YARNNodes(component.live.graph_for, now_ns, monotonic, self._decided)
         self._failures: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
         self._problem: str | None = None
@@ -83,6 +88,7 @@ class YARNSharing:
         away = 0
         async with connect_resource_manager(self._access, self._heard) as manager:
             while True:
+                await self._reads.known()
                 interval, patience = pace_of(self._component.live.graph)
                 try:
                     running = await manager.node_managers(patience)
@@ -107,6 +113,9 @@ class YARNSharing:
         for at, name in enumerate(sorted(self._objects.nodes)):
             if at % _AT_ONCE == _AT_ONCE - 1:
                 await asyncio.sleep(0)
+            node = self._objects.nodes.get(name)
+            if node is not None and not self._reads.knows(node):
+                return  # another revision decides since the round began: the next one waits for what that reads
             plan = self._plan(name, running, taken)
             if plan is None:
                 continue
@@ -188,6 +197,16 @@ class YARNSharing:
 
     # --- what is told ------------------------------------------------------------------------------
 
+    def _decided(self, graph: RuleGraph, roots: Mapping[str, Any]) -> None:
+        """Write some of the decisions down."""
+        log = self._component.log
+        if log is None:
+            return
+        for name in (f"{KIND}.{field}" for field in OFFERS):
+            if log.wants(name):
+                about = {"node": str(roots["node"]["name"])}
+                log.record(graph.ask(name, **roots), about, self._component.revision_of(graph.digest))
+
     def _heard(self, what: str, status: int) -> None:
         result = str(status) if status else "unanswered"
         self._component.process.metrics.add("koordpolicy_yarn_requests_total", request=what, result=result)
@@ -225,7 +244,7 @@ class YARNSharing:
     def _is_back(self) -> None:
         self._component.process.metrics.set("koordpolicy_yarn_reachable", 1)
         if self._problem != "":
-            # Also where another manager, which led before, may have told that it does not.
+            # Also where another operator, which led before, may have told that it does not.
             LOG.info("YARN's ResourceManager answers")
             self._lease_event(BACK, "the ResourceManager answers", warning=False)
         self._problem = ""
