@@ -66,8 +66,10 @@ def plan(decision: Suppression, group: BestEffortGroup) -> SuppressionPlan:
         borrowed=group.borrowed,
         limits=decision.cpuset_limits,
     )
+    # Where pods own so many CPUs that fewer are left than it should have, Koordinator picks none, and best-effort work stays on theirs.
+    chosen = sorted(group.allowed) if picked.count > len(group.allowed) else picked.picked
     writes = transition(
-        picked.picked, group.current, group.allowed, kubelet_owns_parents=group.kubelet_owns_parents
+        chosen, group.current, group.allowed, kubelet_owns_parents=group.kubelet_owns_parents
     )
     return SuppressionPlan(writes, _recovered_quota(group), picked)
 
