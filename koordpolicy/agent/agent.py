@@ -512,7 +512,9 @@ class NodeAgent:
         for part, claim in claims.items():
             if f"cpus {part}" not in self._troubles and not self.dry_run:
                 about = claim.regarding(self.watch.node)
-                self.component.recorder.record(about, claim.reason, claim.words, type="Warning", action="Share")
+                self.component.recorder.record(
+                    about, claim.reason, claim.words, type="Warning", action="Share"
+                )
         self._troubles_of("cpus", {part: claim.words for part, claim in claims.items()})
 
     def _troubles_of(self, what: str, found: Mapping[str, str]) -> None:

@@ -68,9 +68,7 @@ def plan(decision: Suppression, group: BestEffortGroup) -> SuppressionPlan:
     )
     # Where pods own so many CPUs that fewer are left than it should have, Koordinator picks none, and best-effort work stays on theirs.
     chosen = sorted(group.allowed) if picked.count > len(group.allowed) else picked.picked
-    writes = transition(
-        chosen, group.current, group.allowed, kubelet_owns_parents=group.kubelet_owns_parents
-    )
+    writes = transition(chosen, group.current, group.allowed, kubelet_owns_parents=group.kubelet_owns_parents)
     return SuppressionPlan(writes, _recovered_quota(group), picked)
 
 
