@@ -164,6 +164,7 @@ class _Suppressions:
                 owned.bound,
                 owned.exclusive | frame.reserved_cpus,
                 frame.kubelet_places_cpus,
+                takes_fewer=True,
             ),
         )
         found = (decided, planned, because)
