@@ -348,6 +348,7 @@ class NodeAgent:
 
     async def carry_out(self, strategies: Sequence[NodeStrategy], frame: NodeFrame) -> None:
         """One round of some strategies. What policy cannot decide changes nothing."""
+        self._tell_of_cpus(frame)
         await self.doing.round(strategies, frame, self._told)
 
     @contextmanager
@@ -504,6 +505,17 @@ class NodeAgent:
         metrics.set("koordpolicy_agent_pods_age_seconds", self.answers.age(monotonic_ns()) / NANOSECONDS)
         metrics.set("koordpolicy_agent_pods", len(self.watch.objects.pods))
         metrics.set("koordpolicy_agent_measurements_bytes", self.measurements.nbytes)
+
+    def _tell_of_cpus(self, frame: NodeFrame) -> None:
+        """Of pods that say of CPUs what does not hold, and of a node where pods own all: in the log, and by one Event each."""
+        claims = frame.owned().claims
+        for part, claim in claims.items():
+            if f"cpus {part}" not in self._troubles and not self.dry_run:
+                about = claim.regarding(self.watch.node)
+                self.component.recorder.record(
+                    about, claim.reason, claim.words, type="Warning", action="Share"
+                )
+        self._troubles_of("cpus", {part: claim.words for part, claim in claims.items()})
 
     def _troubles_of(self, what: str, found: Mapping[str, str]) -> None:
         """All there are of one sort now, by part: others are over."""

@@ -1,19 +1,17 @@
 """The node at one moment, as strategies look at it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from koordpolicy.agent.collection import Collection
 from koordpolicy.agent.measurements.levels import Measurements
 from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.node_pods import NodePod
+from koordpolicy.agent.owned_cpus import OwnedCPUs, owned_cpus_of
 from koordpolicy.agent.strategies.interference import PodSignals
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.facts import Record
 from koordpolicy.model.node import Node
-from koordpolicy.model.pod import owned_cpus
-from koordpolicy.model.protocol import QOS_CLASS
-from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.topology import Processor
 
 
@@ -49,21 +47,12 @@ class NodeFrame:
         found: list[Record] = self.record["pods"]  # type: ignore[assignment]  # a record holds anything
         return found
 
-    def cpus_of(self, qos: str) -> frozenset[int]:
-        """The CPUs that the scheduler has given to pods whose label names a class."""
-        return _owned(one for one in self.pods.values() if one.pod.labels.get(QOS_CLASS) == qos)
-
     @property
-    def owned_cpus(self) -> frozenset[int]:
-        """The CPUs that the scheduler has given to any pod."""
-        return _owned(self.pods.values())
+    def kept_cpus(self) -> frozenset[int]:
+        """The CPUs that the node reserves, and those that its kubelet has given to pods by itself."""
+        return self.reserved_cpus.union(*self.kubelet_cpus.values())
 
-
-def _owned(pods: Iterable[NodePod]) -> frozenset[int]:
-    cpus: frozenset[int] = frozenset()
-    for one in pods:
-        try:
-            cpus |= owned_cpus(one.pod.annotations)
-        except ObjectError:
-            continue  # an unreadable allocation gives no CPUs
-    return cpus
+    def owned(self) -> OwnedCPUs:
+        """The CPUs that the scheduler has given to pods, of those whose classes may have any."""
+        free = frozenset(one.cpu for one in self.processors) - self.kept_cpus
+        return owned_cpus_of(self.graph, self.pods, free)

@@ -52,7 +52,6 @@ _T = TypeVar("_T")
 _QUOTA: Final = "cpu.cfs_quota_us"
 _ALLOCATABLE: Final = ("resources.allocatable",)
 """What memory isolation reads of the node besides policies."""
-_BORROWED_CLASS, _OWN_CLASS = "LSR", "LSE"
 _BURST_INTERVALS: Final = 5
 _BURST_WINDOW: Final = 10 * NANOSECONDS
 
@@ -154,7 +153,7 @@ class _Suppressions:
             CPUSuppression(frame.graph).decide(frame.record, frame.now), capacity
         )
         group = kernel.target_of(BEST_EFFORT, frame.pods)
-        own, borrowed = frame.cpus_of(_OWN_CLASS), frame.cpus_of(_BORROWED_CLASS)
+        owned = frame.owned()
         planned = suppression_plan(
             decided,
             BestEffortGroup(
@@ -162,9 +161,10 @@ class _Suppressions:
                 capacity,
                 _or_none(lambda: group_cpus(kernel.files, kernel.hierarchy, group)),
                 _quota(frame, group),
-                borrowed,
-                own | frame.reserved_cpus,
+                owned.bound,
+                owned.exclusive | frame.reserved_cpus,
                 frame.kubelet_places_cpus,
+                takes_fewer=True,
             ),
         )
         found = (decided, planned, because)
@@ -235,8 +235,8 @@ def cpu_pools(frame: NodeFrame) -> CPUPools:
     zones: dict[int, list[int]] = {}
     for one in frame.processors:
         zones.setdefault(one.node, []).append(one.cpu)
-    kept = frame.reserved_cpus.union(*frame.kubelet_cpus.values())
-    return pools_of(zones, frame.owned_cpus, frame.cpus_of(_OWN_CLASS), kept)
+    owned = frame.owned()
+    return pools_of(zones, owned.unshared, owned.exclusive, frame.kept_cpus)
 
 
 def _isolate(frame: NodeFrame) -> Plan:

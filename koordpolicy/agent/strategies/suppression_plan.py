@@ -29,6 +29,9 @@ class BestEffortGroup:
     borrowed: AbstractSet[int] = field(default_factory=lambda: _NOBODY)
     excluded: AbstractSet[int] = field(default_factory=lambda: _NOBODY)
     kubelet_owns_parents: bool = False
+    takes_fewer: bool = False
+    """Whether it gets all that are left where these are fewer than it should have. Koordinator then picks none, and it stays where it is,
+    on CPUs that nobody else may use as well: one pod that owns nearly all would end suppression."""
 
     @property
     def allowed(self) -> frozenset[int]:
@@ -66,9 +69,9 @@ def plan(decision: Suppression, group: BestEffortGroup) -> SuppressionPlan:
         borrowed=group.borrowed,
         limits=decision.cpuset_limits,
     )
-    writes = transition(
-        picked.picked, group.current, group.allowed, kubelet_owns_parents=group.kubelet_owns_parents
-    )
+    few = group.takes_fewer and picked.count > len(group.allowed)
+    chosen = sorted(group.allowed) if few else picked.picked
+    writes = transition(chosen, group.current, group.allowed, kubelet_owns_parents=group.kubelet_owns_parents)
     return SuppressionPlan(writes, _recovered_quota(group), picked)
 
 

@@ -189,7 +189,14 @@ def test_the_arbiter_knows_hooks_by_what_they_do(
     annotations: dict[str, str], writer: str, quota: int
 ) -> None:
     limited = Container("web", limits={"cpu": 1000})
-    pod = Pod("p", uid="u", labels={QOS_CLASS: "LS"}, annotations=annotations, containers=(limited,))
+    pod = Pod(
+        "p",
+        uid="u",
+        labels={QOS_CLASS: "LS"},
+        kubernetes_qos="Burstable",
+        annotations=annotations,
+        containers=(limited,),
+    )
     hooked = numbers_by_writer(
         graph(), pod, {"cpuNormalization": 2.0}, NOW, ("cpu-normalization", "owned-cpus")
     )
