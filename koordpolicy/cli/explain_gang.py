@@ -163,25 +163,26 @@ def _members(
 # --- the answer -----------------------------------------------------------------------------------
 
 
-def plain_gang(found: ExplainedGang) -> dict[str, Any]:
-    """As JSON values."""
+def plain_gang(found: ExplainedGang, most: int | None = None) -> dict[str, Any]:
+    """As JSON values; `most` is how many are listed of each sort of thing, None for all."""
     gang, said = found.gang, found.gang.parameters
     return {
-        "gang": gang.id,
+        "gang": gang.id if most is None else shown(gang.id),
         "policies": found.policies.plain(),
         "minimum": None if said is None else said.minimum,
         "mode": None if said is None else said.mode,
         "matchPolicy": None if said is None else said.match_policy,
-        "together": [] if said is None else list(said.group),
+        "together": [] if said is None else list(said.group[:most]),
         "pods": len(gang.pods),
+        "count": len(found.members),
         "bound": len(gang.bound),
         "placed": found.placed,
         "lacking": found.lacking or None,
-        "room": None if found.room is None else _plain_room(found.room),
+        "room": None if found.room is None else _plain_room(found.room, most),
         "noRoom": found.no_room or None,
         "domains": [
             {"name": one.name, "nodes": one.nodes, "takes": one.takes, "refused": dict(one.refused)}
-            for one in found.domains
+            for one in found.domains[:most]
         ],
         "members": [
             {
@@ -190,16 +191,16 @@ def plain_gang(found: ExplainedGang) -> dict[str, Any]:
                 "node": one.node or None,
                 "message": one.message or None,
             }
-            for one in found.members
+            for one in found.members[:most]
         ],
     }
 
 
-def _plain_room(room: PostFilterResult) -> dict[str, Any]:
+def _plain_room(room: PostFilterResult, most: int | None) -> dict[str, Any]:
     return {
-        "victims": [{"pod": "/".join(one.pod), "on": one.node} for one in room.victims],
+        "victims": [{"pod": "/".join(one.pod), "on": one.node} for one in room.victims[:most]],
         "violations": room.violations,
-        "nodes": {"/".join(key): node for key, node in room.beside},
+        "nodes": {"/".join(key): node for key, node in room.beside[:most]},
     }
 
 
@@ -264,7 +265,7 @@ def _ways_out(found: ExplainedGang, page: Page) -> Iterator[str]:
         yield from page.wrapped(f"nobody would go for it: {found.no_room}.", 4, "  ")
         return
     victims = room.victims
-    gone = some((f"{'/'.join(one.pod)} on {one.node}" for one in victims), len(victims)) or "nobody"
+    gone = some((f"{'/'.join(one.pod)} on {one.node}" for one in victims), len(victims), _MEMBERS) or "nobody"
     broken = f", which breaks {counted(room.violations, 'disruption budget')}" if room.violations else ""
     yield from page.wrapped(f"room would be made for all of them: {gone} would have to go{broken}.", 4, "  ")
 

@@ -27,10 +27,10 @@ def shown(named: str) -> str:
     return named if len(named) <= _LONGEST else f"{named[: _LONGEST - 1]}…"
 
 
-def some(parts: Iterable[str], count: int) -> str:
-    """The first few of so many phrases, and how many more there are."""
-    told = ", ".join(islice(parts, _TOLD))
-    return told if count <= _TOLD else f"{told} and {count - _TOLD:,} more"
+def some(parts: Iterable[str], count: int, most: int = _TOLD) -> str:
+    """The first `most` of so many phrases, and how many more there are."""
+    told = ", ".join(islice(parts, most))
+    return told if count <= most else f"{told} and {count - most:,} more"
 
 
 def not_initialised_text(named: str, *, by_object: bool) -> str:
