@@ -7,9 +7,9 @@ import pytest
 
 from koordpolicy.cli.console_questions import questions_by
 from koordpolicy.kube.snapshot import Snapshot
-from koordpolicy.model import gang as model
 from koordpolicy.model.gang import declared_by_pod, read_pod_group
 from koordpolicy.model.pod import read_pod
+from koordpolicy.model.reading import embedded
 from koordpolicy.scheduler.plugins.gang.gangs import Gangs
 from tests.unit.scheduler.test_gangs import Ganged, pod_group
 from tests.unit.scheduler.world import node
@@ -90,8 +90,12 @@ def test_pods_of_a_gang_that_cannot_be_read_do_not_have_all_others_asked_again(
 
 def test_what_many_pods_say_alike_is_read_once_and_held_in_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
-    ordinary = model.embedded
-    monkeypatch.setattr(model, "embedded", lambda source, at: read.append(at) or ordinary(source, at))
+
+    def counted(source: str, at: str) -> object:
+        read.append(at)
+        return embedded(source, at)
+
+    monkeypatch.setattr("koordpolicy.model.gang.embedded", counted)
     group = ["read-once/a", "read-once/b"]
     declared = [
         declared_by_pod(
@@ -127,7 +131,7 @@ def test_long_names_of_gangs_are_cut_in_texts() -> None:
 
 
 def test_the_console_lists_some_gangs_and_pods_and_counts_the_others() -> None:
-    pods = [
+    pods: list[dict[str, Any]] = [
         {
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": f"p{at}", "namespace": "default", "uid": f"u{at}", **of_gang(f"g{at % 700}", [], at // 700 + 1)},

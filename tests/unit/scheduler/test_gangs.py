@@ -55,8 +55,9 @@ def member(said: object) -> dict[str, Any]:
 class Ganged(World):
     """A world whose decisions come to pass at once."""
 
-    def __init__(self, own: Mapping[str, Any] | None = None, **parameters: object) -> None:
-        spec = {**(own or {}), **({"parameters": parameters} if parameters else {})}
+    def __init__(self, *own: Mapping[str, Any], **parameters: object) -> None:
+        spec = {key: value for said in own for key, value in said.items()}
+        spec.update({"parameters": parameters} if parameters else {})
         super().__init__(graph(*([document("GangScheduling", "own", spec)] if spec else [])))
         self.pods: dict[str, dict[str, Any]] = {}
         self.messages: dict[str, str] = {}
