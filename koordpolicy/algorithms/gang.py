@@ -41,7 +41,8 @@ class GangParameters:
 @dataclass(slots=True)
 class GangGroup:
     """What gangs share that are placed together. `representative` is the pod that waits in the queue for all of them, `members`
-    are the pods that are bound together; `rounds` is how often in a row they did not fit.
+    are the pods that are bound together; `rounds` is how often in a row they did not fit. `found_lacking` is the place of the gang
+    that kept them from being tried when that was asked last: most likely it still does. `forgotten` says that no book has it.
     """
 
     gangs: tuple[str, ...]
@@ -50,6 +51,8 @@ class GangGroup:
     members: frozenset[PodKey] = frozenset()
     rounds: int = 0
     complete_since: int | None = None
+    found_lacking: int = field(default=0, compare=False)
+    forgotten: bool = field(default=False, compare=False)
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +70,8 @@ class Gang:
     waiting: dict[PodKey, None] = field(default_factory=dict)
     allowed: set[PodKey] = field(default_factory=set)
     bound: dict[PodKey, None] = field(default_factory=dict)
+    shared: GangGroup | None = field(default=None, repr=False)
+    """Its gang group, which is long to find by its name where many gangs are placed together."""
 
 
 @dataclass(slots=True)

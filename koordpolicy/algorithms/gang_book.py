@@ -1,7 +1,9 @@
 """All gangs of a scheduler, and the round that is open: what each step of a pod means for the others of its gang."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 
 from koordpolicy.algorithms.gang import (
     Gang,
@@ -45,10 +47,16 @@ class GangBook:
         """What a gang shares with those that are placed together with it; what holds of one that nobody has said enough of is
         its own.
         """
+        found = gang.shared
+        if found is not None and not found.forgotten:
+            return found
         key = (gang.id,) if gang.parameters is None else gang.parameters.group
         found = self._groups.get(key)
         if found is None:
-            found = self._groups[key] = GangGroup(key)
+            found = GangGroup(key)
+            if self._gangs.get(gang.id) is gang:
+                self._groups[key] = found
+        gang.shared = found
         return found
 
     def together(self, gang: Gang) -> Iterator[Gang]:
@@ -82,8 +90,10 @@ class GangBook:
         if gang is None:
             gang = self._gangs[name] = Gang(name)
         before = self.group_of(gang)
-        gang.parameters = parameters
+        gang.parameters, gang.shared = parameters, None
         after = self.group_of(gang)
+        if parameters is not None:
+            gang.parameters = replace(parameters, group=after.gangs)  # one list of names for all of them
         if after is not before:
             after.once_satisfied |= bool(gang.bound) or (before.once_satisfied and before.gangs == (gang.id,))
             self._tidy(before)
@@ -155,6 +165,7 @@ class GangBook:
             gang = self._gangs.get(one)
             if gang is not None and self.group_of(gang) is group:
                 return
+        group.forgotten = True
         self._groups.pop(group.gangs, None)
 
     # --- before and in the queue ------------------------------------------------------------------
@@ -183,18 +194,31 @@ class GangBook:
         group = self.group_of(gang)
         if self.rules.free(gang, group):
             return None
-        if group.gangs == (gang.id,):  # as nearly always
-            lacking = not self.rules.complete(gang, group)
-        else:
-            lacking = bool(self.lacking(gang))
-        if lacking:
+        if self.lacks(gang):
             if group.representative == pod:
                 group.representative = None
             return Why.BASIC_CHECK
         return gang
 
+    def lacks(self, gang: Gang) -> bool:
+        """Whether any gang keeps one from being tried. The one that did so last is asked first, and those that come after it: while
+        the gangs of a group get their pods, this takes a step or two.
+        """
+        if gang.parameters is None:
+            return True
+        group = self.group_of(gang)
+        names = group.gangs
+        if len(names) == 1 and names[0] == gang.id:  # as nearly always
+            return not self.rules.complete(gang, group)
+        last = group.found_lacking
+        for at in chain(range(last, len(names)), range(last)):
+            if not self._complete(names[at]):
+                group.found_lacking = at
+                return True
+        return False
+
     def lacking(self, gang: Gang) -> tuple[str, ...]:
-        """The gangs that keep one from being tried: unknown, with nothing said of them, or without enough pods."""
+        """All gangs that keep one from being tried: unknown, with nothing said of them, or without enough pods."""
         if gang.parameters is None:
             return (gang.id,)
         return tuple([one for one in gang.parameters.group if not self._complete(one)])

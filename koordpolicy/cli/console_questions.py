@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from heapq import nsmallest
 from typing import Any
 
 from koordpolicy.agent.holds.evictions import decisions_of
@@ -36,10 +37,13 @@ from koordpolicy.kube.port import Object
 from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.manager.webhooks.rehearsal import PictureObjects, Rehearsal
+from koordpolicy.scheduler.plugins.gang.words import shown
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
 
 _BEST = 5
 """Best nodes that are told of."""
+_LISTED = 500
+"""Gangs, or pods of one, that a page lists; it counts the others."""
 
 
 def questions_by(origin: str) -> Callable[[RuleGraph], "ConsoleQuestions"]:
@@ -118,25 +122,30 @@ class ConsoleQuestions:
                 raise CannotAnswer(str(error)) from None
             return answer_data(graph, decision, found.records)
 
-    def gangs(self, picture: Snapshot) -> list[dict[str, Any]]:
+    def gangs(self, picture: Snapshot) -> dict[str, Any]:
         """See `Questions`."""
         gangs = self._scheduler_of(picture).gangs
-        return [
-            {
-                "gang": gang.id,
-                "minimum": None if gang.parameters is None else gang.parameters.minimum,
-                "mode": None if gang.parameters is None else str(gang.parameters.mode),
-                "pods": len(gang.pods),
-                "bound": len(gang.bound),
-                "pending": len(gang.pending),
-            }
-            for gang in (gangs.book.gangs.values() if gangs is not None else ())
-        ]
+        known = gangs.book.gangs.values() if gangs is not None else ()
+        first = nsmallest(_LISTED, known, key=lambda gang: (not gang.pending, gang.id))
+        return {
+            "count": len(known),
+            "gangs": [
+                {
+                    "gang": shown(gang.id),
+                    "minimum": None if gang.parameters is None else gang.parameters.minimum,
+                    "mode": None if gang.parameters is None else str(gang.parameters.mode),
+                    "pods": len(gang.pods),
+                    "bound": len(gang.bound),
+                    "pending": len(gang.pending),
+                }
+                for gang in first
+            ],
+        }
 
     def gang(self, picture: Snapshot, name: str) -> dict[str, Any]:
         """See `Questions`."""
         with _answering() as terminal:
-            return plain_gang(gang_of_picture(self._policies, picture, name, terminal))
+            return plain_gang(gang_of_picture(self._policies, picture, name, terminal), _LISTED)
 
     def quotas(self, picture: Snapshot) -> list[dict[str, Any]]:
         """See `Questions`."""

@@ -20,13 +20,15 @@ from koordpolicy.scheduler.cycle import CycleProblem
 from koordpolicy.scheduler.decision import PostFilterResult
 from koordpolicy.scheduler.plugins.gang.gangs import Gangs
 from koordpolicy.scheduler.plugins.gang.room import NoRoom
-from koordpolicy.scheduler.plugins.gang.words import counted, lacking_text, not_initialised_text
+from koordpolicy.scheduler.plugins.gang.words import counted, lacking_text, shown, some
 from koordpolicy.scheduler.plugins.topology.domains import DomainOffer
 from koordpolicy.scheduler.plugins.topology.plan import NoPlan
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
 
 _DOMAINS: Final = 20
 """Domains that are told in text; JSON has all."""
+_MEMBERS: Final = 50
+"""Pods that are told in text; JSON has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,8 @@ def gang_of_picture(policies: Policies, cluster: Snapshot, name: str, terminal: 
         raise CannotRunError(f"there is no gang `{named}`{help}")
     lacking = ""
     if gang.parameters is None:
-        lacking = not_initialised_text(named, by_object=gangs.is_by_object(named))
-    elif gangs.book.lacking(gang):
+        lacking = gangs.not_initialised(named)
+    elif gangs.book.lacks(gang):
         lacking = lacking_text(gangs.book, gang)
     plan = None if lacking else _plan(scheduler, gangs, gang)
     members = tuple(_members(scheduler, gangs, gang, plan))
@@ -161,25 +163,26 @@ def _members(
 # --- the answer -----------------------------------------------------------------------------------
 
 
-def plain_gang(found: ExplainedGang) -> dict[str, Any]:
-    """As JSON values."""
+def plain_gang(found: ExplainedGang, most: int | None = None) -> dict[str, Any]:
+    """As JSON values; `most` is how many are listed of each sort of thing, None for all."""
     gang, said = found.gang, found.gang.parameters
     return {
-        "gang": gang.id,
+        "gang": gang.id if most is None else shown(gang.id),
         "policies": found.policies.plain(),
         "minimum": None if said is None else said.minimum,
         "mode": None if said is None else said.mode,
         "matchPolicy": None if said is None else said.match_policy,
-        "together": [] if said is None else list(said.group),
+        "together": [] if said is None else list(said.group[:most]),
         "pods": len(gang.pods),
+        "count": len(found.members),
         "bound": len(gang.bound),
         "placed": found.placed,
         "lacking": found.lacking or None,
-        "room": None if found.room is None else _plain_room(found.room),
+        "room": None if found.room is None else _plain_room(found.room, most),
         "noRoom": found.no_room or None,
         "domains": [
             {"name": one.name, "nodes": one.nodes, "takes": one.takes, "refused": dict(one.refused)}
-            for one in found.domains
+            for one in found.domains[:most]
         ],
         "members": [
             {
@@ -188,23 +191,23 @@ def plain_gang(found: ExplainedGang) -> dict[str, Any]:
                 "node": one.node or None,
                 "message": one.message or None,
             }
-            for one in found.members
+            for one in found.members[:most]
         ],
     }
 
 
-def _plain_room(room: PostFilterResult) -> dict[str, Any]:
+def _plain_room(room: PostFilterResult, most: int | None) -> dict[str, Any]:
     return {
-        "victims": [{"pod": "/".join(one.pod), "on": one.node} for one in room.victims],
+        "victims": [{"pod": "/".join(one.pod), "on": one.node} for one in room.victims[:most]],
         "violations": room.violations,
-        "nodes": {"/".join(key): node for key, node in room.beside},
+        "nodes": {"/".join(key): node for key, node in room.beside[:most]},
     }
 
 
 def _lines(found: ExplainedGang, page: Page) -> Iterator[str]:
     gang, said = found.gang, found.gang.parameters
     count = len(found.members)
-    yield page.heading(f"gang {gang.id}: {_verdict(found)}", f"{found.placed} of {count} placed")
+    yield page.heading(f"gang {shown(gang.id)}: {_verdict(found)}", f"{found.placed} of {count} placed")
     policies = found.policies
     yield from page.wrapped(f"policies: {policies.origin}, {policies.short}", 4, "  ")
     yield from page.wrapped(policies.note, 4)
@@ -216,12 +219,13 @@ def _lines(found: ExplainedGang, page: Page) -> Iterator[str]:
             "  ",
         )
         if len(said.group) > 1:
-            yield from page.wrapped(f"placed together: {', '.join(said.group)}", 4, "  ")
+            together = some(map(shown, said.group), len(said.group))
+            yield from page.wrapped(f"placed together: {together}", 4, "  ")
     yield ""
     if found.lacking:
         yield from page.wrapped(f"{found.lacking}.", 4, "  ")
         yield ""
-    for one in found.members:
+    for one in found.members[:_MEMBERS]:
         name = "/".join(one.pod)
         if one.on:
             yield from page.wrapped(f"{name} is on {one.on}", 6, "  ")
@@ -229,6 +233,12 @@ def _lines(found: ExplainedGang, page: Page) -> Iterator[str]:
             yield from page.wrapped(f"{name} would go to {one.node}", 6, "  ")
         else:
             yield from page.wrapped(f"{name} finds no node: {one.message}", 6, "  ")
+    left = found.members[_MEMBERS:]
+    if left:
+        nowhere = sum(1 for one in left if not (one.on or one.node))
+        yield from page.wrapped(
+            f"and {counted(len(left), 'pod')} more, of which {nowhere:,} find no node", 6, "  "
+        )
     yield from _domains(found, page)
     yield from _ways_out(found, page)
 
@@ -254,7 +264,8 @@ def _ways_out(found: ExplainedGang, page: Page) -> Iterator[str]:
     if room is None:
         yield from page.wrapped(f"nobody would go for it: {found.no_room}.", 4, "  ")
         return
-    gone = ", ".join(f"{'/'.join(one.pod)} on {one.node}" for one in room.victims) or "nobody"
+    victims = room.victims
+    gone = some((f"{'/'.join(one.pod)} on {one.node}" for one in victims), len(victims), _MEMBERS) or "nobody"
     broken = f", which breaks {counted(room.violations, 'disruption budget')}" if room.violations else ""
     yield from page.wrapped(f"room would be made for all of them: {gone} would have to go{broken}.", 4, "  ")
 

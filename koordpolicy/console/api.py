@@ -196,7 +196,7 @@ class ConsoleApi:
         picture = await self.world.picture()
         return await self._think(lambda: self._questions.decision(picture, decision, name))
 
-    async def _gangs(self, _: Request) -> list[Any]:
+    async def _gangs(self, _: Request) -> Mapping[str, Any]:
         picture = await self.world.picture()
         return await self._think(lambda: self._questions.gangs(picture))
 

@@ -43,12 +43,12 @@ class Questions(Protocol):
         """What a decision is for a node or pod, with the rules and facts behind it: `koordpolicy explain DECISION NAME`."""
         ...
 
-    def gangs(self, picture: Snapshot) -> list[dict[str, Any]]:
-        """All gangs, and how they stand."""
+    def gangs(self, picture: Snapshot) -> dict[str, Any]:
+        """Gangs and how they stand, those of which pods wait first: some hundreds of them, and how many there are."""
         ...
 
     def gang(self, picture: Snapshot, name: str) -> dict[str, Any]:
-        """How a gang stands and where its pods would go: `koordpolicy explain gang`."""
+        """How a gang stands and where its pods would go: `koordpolicy explain gang`, with some hundreds of its pods."""
         ...
 
     def quotas(self, picture: Snapshot) -> list[dict[str, Any]]:

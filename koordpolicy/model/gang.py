@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from koordpolicy.model.pod import Pod, read_time
@@ -43,7 +44,7 @@ _INT64: Final = 2**63
 @dataclass(frozen=True, slots=True)
 class GangDeclaration:
     """What an object says of a gang: a PodGroup, or a pod. `minimum`, `total` and `waiting_time` (nanoseconds, above 0) are None
-    where it says none, or none that can be read; `groups` is empty, as are texts.
+    where it says none, or none that can be read; texts are empty.
     """
 
     kind: str
@@ -56,7 +57,6 @@ class GangDeclaration:
     mode: str = ""
     match_policy: str = ""
     waiting_time: int | None = None
-    groups: tuple[str, ...] = ()
     topology_keys: tuple[str, ...] = ()
     """Node labels of which all of its pods are to have one value."""
 
@@ -64,6 +64,13 @@ class GangDeclaration:
     def id(self) -> str:
         """`NAMESPACE/NAME`."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The gangs that an annotation lists as placed together, as it does; empty for none, or none that can be read. Read when it is
+        asked, so that no list is held beside its text.
+        """
+        return _groups(self.annotations.get(GANG_GROUPS, ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +216,6 @@ def _declaration(
         annotations.get(GANG_MODE, ""),
         annotations.get(GANG_MATCH_POLICY) or annotations.get(POD_GROUP_MATCH_POLICY, ""),
         waiting_time,
-        _groups(annotations.get(GANG_GROUPS, "")),
     )
 
 
@@ -229,8 +235,9 @@ def _waiting_time(source: str) -> int | None:
     return found if found > 0 else None
 
 
+@lru_cache(maxsize=32)  # so few, as each may be as long as an object may be
 def _groups(source: str) -> tuple[str, ...]:
-    """The gangs that an annotation lists. What is no text there stands for a gang that never is."""
+    """The gangs that an annotation lists. What is no text there stands for a gang that never is. Pods of one group say the same."""
     if not source:
         return ()
     try:

@@ -159,3 +159,10 @@ def test_which_domains_were_tried(tmp_path: Path) -> None:
     found = json.loads(out.getvalue())
     assert found["domains"][1] == {"name": "r2", "nodes": 2, "takes": 2, "refused": {"Insufficient cpu": 1}}
     assert not any(one["node"] for one in found["members"])
+
+
+def test_some_of_many_pods_are_listed_and_the_others_counted(tmp_path: Path) -> None:
+    out = explained(tmp_path, "64", 57)[1]
+    assert out.count("default/w") == 50
+    assert "and 7 pods more, of which 7 find no node" in out, "the node takes 10"
+    assert len(json.loads(explained(tmp_path, "64", 57, "-o", "json")[1])["members"]) == 57

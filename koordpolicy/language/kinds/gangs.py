@@ -283,6 +283,18 @@ class GangSchedulingSpec(PolicySpec):
             roots=_DECLARED,
         ),
     ] = None
+    most_together: Annotated[
+        Value,
+        Slot(
+            INT,
+            "How many gangs `groups` may name at most. Of a gang that names more nothing is read: its pods are not tried, and say so. "
+            "Each step of a pod looks at all gangs that are placed together with its own.",
+            roots=_DECLARED,
+            minimum=1,
+            maximum=1000,
+            default=200,
+        ),
+    ] = None
     complete: Annotated[
         Value,
         Slot(BOOL, "Whether enough of its pods are there to try to place it.", roots=_GANG, default=True),

@@ -191,6 +191,7 @@ class Places:
             sets = [*gang.pending, *gang.waiting, *gang.bound]
             assert sorted(sets) == sorted(gang.pods), "each pod is in one place"
             assert gang.allowed <= set(gang.waiting)
+            assert self.book.lacks(gang) == bool(self.book.lacking(gang))
             if gang.allowed and gang.parameters is not None and not group.once_satisfied:
                 lost = gang.parameters.minimum - len(gang.waiting) - len(gang.bound)
                 assert lost <= self.lost, "nobody may go alone"
@@ -323,3 +324,55 @@ def test_a_gang_that_is_not_known_waits_no_time() -> None:
     book = GangBook(Rules())
     book.set_pod(("a", "0"), "a")
     assert book.permit(("a", "0")) == Held(0)
+
+
+class Counted(Rules):
+    """The same, and how often it is asked whether enough pods are there."""
+
+    asked: list[str]
+
+    def complete(self, gang: Gang, group: GangGroup) -> bool:
+        self.asked.append(gang.id)
+        return super().complete(gang, group)
+
+
+def together(count: int) -> tuple[GangBook, list[str]]:
+    """So many gangs of one pod each, placed together, each with a list of its own of all names; and what is asked."""
+    rules = Counted()
+    object.__setattr__(rules, "asked", [])
+    book = GangBook(rules)
+    for at in range(count):
+        book.set_gang(f"d/{at}", GangParameters(1, tuple(f"d/{one}" for one in range(count)), wait=1))
+    return book, rules.asked
+
+
+def test_gangs_that_wait_for_each_other_cost_a_step_or_two_a_pod() -> None:
+    book, asked = together(100)
+    for at in range(100):
+        book.set_pod(("d", str(at)), f"d/{at}")
+        assert (book.may_enter(("d", str(at))) is None) == (at == 99)
+    assert len(asked) < 400, "not one for each gang and pod"
+
+
+def test_gangs_that_are_placed_together_hold_one_list_of_names() -> None:
+    book, _ = together(10)
+    assert len({id(one.parameters.group) for one in book.gangs.values() if one.parameters is not None}) == 1
+    assert len({id(book.group_of(one)) for one in book.gangs.values()}) == 1
+
+
+def test_a_gang_beside_its_own_list_keeps_to_the_record_of_the_others() -> None:
+    book = GangBook(Rules())
+    first, other = (book.set_gang(name, GangParameters(1, ("b", "c"))) for name in "ab")
+    assert book.group_of(first) is book.group_of(other)
+    book.remove_gang("b")
+    again = book.set_gang("b", GangParameters(1, ("b", "c")))
+    assert book.group_of(first) is book.group_of(again)
+
+
+def test_nothing_is_held_of_gangs_that_are_gone() -> None:
+    book, _ = together(3)
+    gangs = list(book.gangs.values())
+    for gang in gangs:
+        book.remove_gang(gang.id)
+        book.group_of(gang)
+    assert not book._groups

@@ -49,16 +49,16 @@ def member(said: object) -> dict[str, Any]:
     given = dict(said)
     names = {"gang": "name", "minimum": "min-available"}
     annotations = {f"{_DOMAIN}{names[key]}": given.pop(key) for key in names if key in given}
-    return {**given, "annotations": annotations}
+    return {**given, "annotations": {**given.get("annotations", {}), **annotations}}
 
 
 class Ganged(World):
     """A world whose decisions come to pass at once."""
 
-    def __init__(self, **parameters: object) -> None:
-        super().__init__(
-            graph(*([document("GangScheduling", "own", {"parameters": parameters})] if parameters else []))
-        )
+    def __init__(self, *own: Mapping[str, Any], **parameters: object) -> None:
+        spec = {key: value for said in own for key, value in said.items()}
+        spec.update({"parameters": parameters} if parameters else {})
+        super().__init__(graph(*([document("GangScheduling", "own", spec)] if spec else [])))
         self.pods: dict[str, dict[str, Any]] = {}
         self.messages: dict[str, str] = {}
 

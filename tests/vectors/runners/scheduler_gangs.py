@@ -16,7 +16,7 @@ from koordpolicy.model.gang import declared_by_pod, read_pod_group
 from koordpolicy.model.pod import Pod, PodKey, read_pod
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.plugins.gang.policy import KIND as GANGS
-from koordpolicy.scheduler.plugins.gang.policy import GangDecisions, GangPolicy
+from koordpolicy.scheduler.plugins.gang.policy import GangDecisions, GangPolicy, TooMany
 from koordpolicy.scheduler.plugins.gang.victims import GangVictims
 from koordpolicy.scheduler.profile import profile_of, records_for
 from tests.vectors.policies import document, graph
@@ -53,6 +53,7 @@ def gang_parameters(given: Given) -> Given:
         assert (name, policy.declared_by(_view(pod), {}, _NOW)) == (given["name"], "Pod")
         said = declared_by_pod(pod, name)
     found = policy.parameters(said, {}, _NOW)
+    assert not isinstance(found, TooMany)
     if found is None:
         return {"initialised": False}
     return {
@@ -89,7 +90,9 @@ class _Sequence:
                 }
             )
             seen = one.get("initialised", True)
-            self.book.set_gang(one["id"], policy.parameters(said.declaration, {}, _NOW) if seen else None)
+            found = policy.parameters(said.declaration, {}, _NOW) if seen else None
+            assert not isinstance(found, TooMany)
+            self.book.set_gang(one["id"], found)
 
     def step(self, given: Given) -> Given | None:
         book, event = self.book, given["event"]

@@ -29,7 +29,7 @@ export class GroupsView {
 
   async #gangs() {
     try {
-      const gangs = await get("gangs");
+      const { gangs, count } = await get("gangs");
       fill(
         this.gangs,
         h("h2", {}, "Gangs"),
@@ -41,6 +41,7 @@ export class GroupsView {
               h("tbody", {}, gangs.map((one) => h("tr", {}, h("td", {}, h("a", { href: `#/groups/gang/${encodeURIComponent(one.gang)}` }, one.gang)), h("td", { class: "number" }, one.bound), h("td", { class: "number" }, one.pending), h("td", { class: "number" }, one.minimum ?? "not said"), h("td", {}, one.mode ?? "")))),
             )
           : h("p", { class: "muted" }, "No pods go together here."),
+        count > gangs.length && h("p", { class: "muted small" }, `${number(gangs.length)} of ${number(count)} gangs; those of which pods wait come first.`),
       );
     } catch (error) {
       fill(this.gangs, h("h2", {}, "Gangs"), h("p", { class: "trouble" }, error.message));
@@ -140,12 +141,13 @@ function loansOf(resource, lending) {
 function gang(told) {
   return [
     h("h2", {}, told.gang),
-    h("p", { class: "lead" }, `${told.placed} of ${told.members.length} have a node or would get one.`),
+    h("p", { class: "lead" }, `${number(told.placed)} of ${number(told.count)} have a node or would get one.`),
     told.lacking && h("p", { class: "trouble" }, told.lacking),
     told.noRoom && h("p", {}, told.noRoom),
     told.room && h("p", {}, `Room would be made: ${told.room.victims.map((one) => one.pod).join(", ")} would have to go.`),
     h("p", { class: "muted small" }, `minimum ${told.minimum ?? "not said"}, ${told.mode ?? ""}, ${told.matchPolicy ?? ""}`),
     h("ul", { class: "plain" }, told.members.map((one) => h("li", {}, podLink(one.pod), one.on ? [" on ", nodeLink(one.on)] : one.node ? [" would go to ", nodeLink(one.node)] : ` ${one.message ?? ""}`))),
+    told.count > told.members.length && h("p", { class: "muted small" }, `and ${number(told.count - told.members.length)} pods more`),
   ];
 }
 

@@ -12,6 +12,7 @@ from koordpolicy.cluster.state import ClusterState
 from koordpolicy.graph import RuleGraph
 from koordpolicy.scheduler.plugins.base import Host, Plugin, Refusal
 from koordpolicy.scheduler.plugins.gang.policy import GangPolicy
+from koordpolicy.scheduler.plugins.gang.words import shown
 from koordpolicy.scheduler.plugins.parameters import Parameters
 
 SHARDS: Final = "no shard of the scheduler has all of its pods in hand; give them a schedulerName that a scheduler without --shard places"
@@ -42,7 +43,7 @@ class GangsElsewhere:
         name = self.name_of(view, graph, state, now)
         if not name:
             return None
-        gang = gang_id((view.pod.namespace, name))
+        gang = shown(gang_id((view.pod.namespace, name)))
         return f"gang {gang} cannot be placed as a whole here: {self._why}, {_OTHERWISE}"
 
 

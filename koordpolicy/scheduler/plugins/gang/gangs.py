@@ -15,25 +15,23 @@ from koordpolicy.algorithms.gang_records import GangPods
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.gang import GangDeclaration, GangKey, declared_by_pod
 from koordpolicy.model.pod import PodKey
-from koordpolicy.model.protocol import (
-    BOUND_GANG_GROUP,
-    BOUND_GANG_GROUP_OLD,
-    BOUND_GANG_MEMBERS,
-    BOUND_GANG_MEMBERS_OLD,
-    PHASE_RUNNING,
-)
+from koordpolicy.model.protocol import PHASE_RUNNING
 from koordpolicy.model.reading import NO_TEXT
 from koordpolicy.scheduler.decision import PodDecision, PostFilterResult
 from koordpolicy.scheduler.plugins.base import Host, JobRoom, Refusal, Wait
 from koordpolicy.scheduler.plugins.gang.gathered import GatheredGang, gathering_of, nodes_beside
-from koordpolicy.scheduler.plugins.gang.policy import BY_POD_GROUP, GangDecisions, GangPolicy
+from koordpolicy.scheduler.plugins.gang.policy import BY_POD_GROUP, GangDecisions, GangPolicy, TooMany
 from koordpolicy.scheduler.plugins.gang.room import NoRoom, RoomForGang, Wanted, as_told
 from koordpolicy.scheduler.plugins.gang.starving import Starving
 from koordpolicy.scheduler.plugins.gang.timings import ATTEMPTED, GONE, SUCCEEDED, GangTimings
 from koordpolicy.scheduler.plugins.gang.victims import GangVictims
 from koordpolicy.scheduler.plugins.gang.words import (
+    bound_together,
     lacking_text,
     not_initialised_text,
+    shown,
+    too_many_text,
+    waiting_text,
 )
 from koordpolicy.scheduler.plugins.parameters import Parameters
 from koordpolicy.scheduler.plugins.topology.pins import NETWORK
@@ -53,6 +51,8 @@ class Gangs:
         self.book: Final = GangBook(self._decisions)
         self._said: dict[str, GangDeclaration] = {}
         """What is said of each gang that enough is said of, by its id."""
+        self._too_many: dict[str, TooMany] = {}
+        """The gangs of which nothing is read, as more are placed together with each than policy allows."""
         self._by_object: set[str] = set()
         """The gangs that PodGroup objects alone speak of."""
         self._priorities: dict[PodKey, int] = {}
@@ -144,10 +144,9 @@ class Gangs:
         if not gang.pods:
             self._failed.pop(gang.id, None)
         if not gang.pods and gang.id not in self._by_object:
-            self.book.remove_gang(gang.id)
-            self._said.pop(gang.id, None)
+            self._remove(gang.id)
         self._look(gang)
-        if stood or (fewer and not self.book.lacking(gang)):
+        if stood or (fewer and not self.book.lacks(gang)):
             # Who is gone may be the one that found no node, for whom alone something could have happened.
             self._ask_again(self.book.pending_with(gang))
 
@@ -168,7 +167,7 @@ class Gangs:
             self._said.pop(named, None)
             self._owners.pop(named, None)
             if known is not None and not known.pods:
-                self.book.remove_gang(named)
+                self._remove(named)
                 return
             if known is not None:
                 self._by_object.add(named)
@@ -193,21 +192,33 @@ class Gangs:
 
     def _set(self, named: str) -> None:
         """A gang is placed as is said of it now."""
-        said, parameters = self._said.get(named), None
+        said, found = self._said.get(named), None
         if said is not None:
-            parameters = self._policy.parameters(said, self._namespace(said.namespace), self._host.now())
+            found = self._policy.parameters(said, self._namespace(said.namespace), self._host.now())
+        known = self.book.gangs.get(named)
+        before = None if known is None else known.parameters or self._too_many.get(named)
+        self._too_many.pop(named, None)
+        if isinstance(found, TooMany):
+            self._too_many[named] = found
+        parameters = None if isinstance(found, TooMany) else found
         gang = self.book.set_gang(named, parameters)
         if parameters is None and named not in self._by_object:
             self._said.pop(named, None)  # the next pod may say enough
         self._look(gang)
-        self._ask_again(gang.pending)
+        if parameters is not None or found != before:
+            self._ask_again(gang.pending)
+
+    def _remove(self, named: str) -> None:
+        self.book.remove_gang(named)
+        for known in (self._said, self._too_many):
+            known.pop(named, None)
 
     def _look(self, gang: Gang) -> None:
         """Whether a gang, with those that are placed together with it, is complete now; whoever waits for that is asked again."""
         if gang.parameters is None:
             return
         group = self.book.group_of(gang)
-        complete = not self.book.lacking(gang)
+        complete = not self.book.lacks(gang)
         if complete and group.gangs not in self._complete:
             self._complete.add(group.gangs)
             group.complete_since = self._host.now()
@@ -299,7 +310,7 @@ class Gangs:
         if self.book.round is None and not self._free(gang):
             other = self._starving.before(gang, self._priorities.get(key, 0))
             if other is not None:
-                return Refusal(f"gang {other} waits for room for longer, and others hold back for it")
+                return Refusal(f"gang {shown(other)} waits for room for longer, and others hold back for it")
         opens = self.book.round is None
         if opens:
             self._in_round.clear()
@@ -396,7 +407,7 @@ class Gangs:
     def rehearse_room(self, view: PodView) -> JobRoom | None:
         """The same for a pod without a node of a complete gang, as it would be now; nothing follows from it. Raises CycleProblem."""
         gang = self.book.gang_of(view.pod.key)
-        if gang is None or self.book.lacking(gang):
+        if gang is None or self.book.lacks(gang):
             return None
         found = self.room(view)
         return None if found is None else as_told(gang.id, found)
@@ -500,7 +511,7 @@ class Gangs:
                 unheard = key in self._unheard
                 self._unheard.discard(key)
                 why = self._failed.get(gang.id, "one of its pods does not get to its node")
-                return Refusal(f"gang {gang.id} does not fit: {why}", unheard=unheard)
+                return Refusal(f"gang {shown(gang.id)} does not fit: {why}", unheard=unheard)
             said = Held(0 if gang.parameters is None else gang.parameters.wait)
         return Wait(self._host.now() + said.wait, partial(self._waits, gang))
 
@@ -510,22 +521,11 @@ class Gangs:
         group = None if gang is None else self.book.group_of(gang)
         if group is None or key not in group.members or len(group.members) < 2:
             return NO_TEXT
-        named, count = ",".join(group.gangs), str(len(group.members))
-        return {
-            BOUND_GANG_GROUP: named,
-            BOUND_GANG_MEMBERS: count,
-            BOUND_GANG_GROUP_OLD: named,
-            BOUND_GANG_MEMBERS_OLD: count,
-        }
+        return bound_together(group)
 
     def _waits(self, gang: Gang) -> str:
         """For what pods of a gang wait on their nodes."""
-        parts = [
-            f"{len(one.waiting) + len(one.bound)} of {one.parameters.minimum} pods of gang {one.id} have a node"
-            for one in self.book.together(gang)
-            if one.parameters is not None
-        ]
-        return ", ".join(parts) or not_initialised_text(gang.id, by_object=gang.id in self._by_object)
+        return waiting_text(list(self.book.together(gang))) or self.not_initialised(gang.id)
 
     # --- for the status of PodGroups ----------------------------------------------------------------
 
@@ -538,9 +538,12 @@ class Gangs:
         running = sum(1 for pod in pods if self._phases.get(pod) == PHASE_RUNNING)
         return GangPods(len(pods) + over, bound + over, running, succeeded, failed)
 
-    def is_by_object(self, named: str) -> bool:
-        """Whether a PodGroup object alone speaks of a gang."""
-        return named in self._by_object
+    def not_initialised(self, named: str) -> str:
+        """Why a gang cannot be placed of which not enough is said, or too much."""
+        found = self._too_many.get(named)
+        if found is not None:
+            return too_many_text(named, found)
+        return not_initialised_text(named, by_object=named in self._by_object)
 
     def is_placed(self, named: str) -> bool:
         """Whether as many pods of a gang as it needs are bound, or were once."""
@@ -550,8 +553,8 @@ class Gangs:
         return self.book.group_of(gang).once_satisfied or len(gang.bound) >= gang.parameters.minimum
 
     def does_not_fit(self, named: str) -> str:
-        """Why a gang did not fit when it was tried last; empty where it was not, or did."""
-        return self._failed.get(named, "")
+        """Why a gang did not fit when it was tried last, or is not tried as it names too many others; empty where neither is so."""
+        return self.not_initialised(named) if named in self._too_many else self._failed.get(named, "")
 
     def owners(self, named: str) -> str:
         """The owners of one of its pods, as `NAMESPACE/NAME`, sorted and joined by commas."""
@@ -572,13 +575,12 @@ class Gangs:
     def _text(self, why: Why, key: PodKey) -> str:
         gang = self.book.gang_of(key)
         if gang is None or why is Why.NOT_INITIALISED:
-            named = "" if gang is None else gang.id
-            return not_initialised_text(named, by_object=named in self._by_object)
+            return self.not_initialised("" if gang is None else gang.id)
         if why is Why.BASIC_CHECK:
             return lacking_text(self.book, gang)
         if why is Why.ROUND_FAILED and self.book.round is not None:
-            return f"gang {gang.id} does not fit: {self.book.round.failed}"
-        return f"another pod of gang {gang.id} waits in the queue for all of them"
+            return f"gang {shown(gang.id)} does not fit: {self.book.round.failed}"
+        return f"another pod of gang {shown(gang.id)} waits in the queue for all of them"
 
     def status(self) -> dict[str, Any]:
         """What is shown: how many gangs there are, how many wait on nodes, how often in a row one was tried in vain at most, and

@@ -1,6 +1,7 @@
 """What policy says of gangs: which one a pod belongs to, how it is placed, and how it stands."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
@@ -38,6 +39,14 @@ _KEPT: Final = 4096
 
 BY_POD_GROUP: Final = "PodGroup"
 AT_ONCE: Final = "AtOnce"
+
+
+@dataclass(frozen=True, slots=True)
+class TooMany:
+    """Of a gang so many are named that are placed together with it, while policy allows no more than `most`: none of that is read."""
+
+    named: int
+    most: int
 
 
 class GangPolicy:
@@ -94,7 +103,7 @@ class GangPolicy:
 
     def parameters(
         self, said: GangDeclaration, namespace: Mapping[str, Any], now: int
-    ) -> GangParameters | None:
+    ) -> GangParameters | TooMany | None:
         """How a gang is placed of which this is said; None where that is not enough, or where it cannot be told."""
         records = {
             "gangDeclaration": declaration_facts(said, TIMES),
@@ -109,6 +118,9 @@ class GangPolicy:
             total = decisions["total"].value(records)
             wait = decisions["waitingTime"].value(records)
             groups = decisions["groups"].value(records) or [f"{said.namespace}/{said.name}"]
+            most = int(decisions["mostTogether"].value(records))
+            if len(groups) > most:
+                return TooMany(len(groups), most)
             return GangParameters(
                 minimum,
                 tuple(sorted(map(str, groups))),
@@ -304,8 +316,8 @@ def _second(now: int) -> Timestamp:
 
 
 _FIELDS: Final = (
-    "gangOfPod", "declaredBy", "initialised", "minimum", "total", "mode", "matchPolicy", "waitingTime", "groups", "complete",
-    "satisfied", "free", "rejectsTogether", "placement", "queue.oneEnters", "queue.finishesFirst", "queue.starves",
+    "gangOfPod", "declaredBy", "initialised", "minimum", "total", "mode", "matchPolicy", "waitingTime", "groups", "mostTogether",
+    "complete", "satisfied", "free", "rejectsTogether", "placement", "queue.oneEnters", "queue.finishesFirst", "queue.starves",
     "network.enabled", "network.mustGather", "network.mustShare", "network.preferShare", "network.multiples",
     "network.candidates", "network.filling", "network.countsMembers",
     "preemption.enabled", "preemption.sparesBudgets",
