@@ -1,9 +1,7 @@
 """What could stand at the cursor: keys, words, names, facts, functions."""
 
-import math
 import re
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -62,14 +60,13 @@ def complete(
     offset: int,
     compilation: Compilation,
     graph: RuleGraph | None,
-    patience: float = math.inf,
+    enough: Callable[[], bool] = lambda: False,
 ) -> Offers | None:
-    """What could stand at an offset of a file's text; `graph` has the decisions of the bundle. None, too, where that takes more
-    than `patience` seconds of this thread's CPU time: the text is read again for each guess of what is meant.
+    """What could stand at an offset of a file's text; `graph` has the decisions of the bundle. None, too, once there
+    has been `enough` of it: the text is read again for each guess of what is meant.
     """
-    end = time.thread_time() + patience
     for start, edited, as_key in _marked(text, offset):
-        if time.thread_time() >= end:
+        if enough():
             return None
         for document in documents_of(file, edited):
             for cursor in everything(document):

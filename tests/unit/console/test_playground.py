@@ -119,5 +119,5 @@ def test_what_is_nested_without_end_holds_nobody_up(opened: str) -> None:
 def test_nothing_is_offered_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     with playground() as one:
         assert one.complete("pool.yaml", "", 0)["offers"]
-        monkeypatch.setattr("koordpolicy.console.playground._PATIENCE", 0.0)
+        monkeypatch.setattr("koordpolicy.console.playground._PATIENCE", 0)
         assert one.complete("pool.yaml", "", 0)["offers"] == []
