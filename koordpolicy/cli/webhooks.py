@@ -17,6 +17,8 @@ from koordpolicy.runtime.http.serving import Endpoint
 from koordpolicy.runtime.listening import UNIX
 from koordpolicy.runtime.tls import Tls
 
+_KEPT = "webhook"
+"""The directory below the state directory that holds the pair which is served."""
 _TIMES_LONGER = 4
 """The authority's life, in lives of what it signs."""
 _SETTLE = 30
@@ -60,6 +62,7 @@ def webhooks_of(arguments: argparse.Namespace) -> WebhookOptions | None:
         _duration("--webhook-drain", arguments.webhook_drain, least=0) / 10**9,
         arguments.native_admission,
         front,
+        Path(arguments.state_dir, _KEPT) if arguments.state_dir else None,
     )
 
 

@@ -16,6 +16,7 @@ from koordpolicy.diagnostics import Diagnostic, Diagnostics
 from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
 from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.language_server.completion import Offer, complete
+from koordpolicy.runtime.clock import processor_ns
 from koordpolicy.runtime.policies.packs import OWN
 from koordpolicy.runtime.policies.revisions import Reason
 from koordpolicy.runtime.trial.client import Trials
@@ -28,6 +29,8 @@ _MOST_CHARACTERS: Final = 200_000
 _MOST_FINDINGS: Final = 100
 _MOST_COMPLETED: Final = 40_000
 """Characters of a file in which something is completed: it is read here, several times over, and not in the process of trials."""
+_PATIENCE: Final = 2_000_000_000
+"""Nanoseconds of CPU time after which nothing is offered: who types has typed on."""
 _MOST_OFFERS: Final = 400
 _MOST_DECISIONS: Final = 400
 
@@ -120,7 +123,9 @@ class Playground:
         with self._lock:
             if self._good is None:
                 self._good = self._compiler.compile(Layer(OWN, self.files), checked=True)
-            found = complete(file, text, offset, self._good, self._good.graph)
+            end = processor_ns() + _PATIENCE
+            graph = self._good.graph
+            found = complete(file, text, offset, self._good, graph, lambda: processor_ns() >= end)
         if found is None:
             return {"from": offset, "to": offset, "offers": []}
         return {

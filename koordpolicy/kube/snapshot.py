@@ -9,6 +9,7 @@ import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import SEEK_END
 from pathlib import Path
 from typing import Any, Final
 
@@ -86,7 +87,8 @@ KEPT: Final = (
 )
 """What a snapshot holds, in the order of the file."""
 
-_MOST_BYTES: Final = 2 << 30
+_MOST_BYTES: Final = 1 << 30
+_AT_ONCE: Final = 1 << 20
 _COMPRESSED: Final = b"\x1f\x8b"
 
 
@@ -210,11 +212,18 @@ def read_snapshot(path: Path) -> Snapshot:
 def _content(path: Path) -> bytes:
     with path.open("rb") as file:
         compressed = file.read(2) == _COMPRESSED
+        size = file.seek(0, SEEK_END)
+        if compressed:
+            # A few MB can become more than memory holds, so that it is counted first, and nothing of it kept.
+            file.seek(0)
+            with gzip.GzipFile(fileobj=file) as packed:
+                size = 0
+                while size <= _MOST_BYTES and (part := packed.read(_AT_ONCE)):
+                    size += len(part)
+        if size > _MOST_BYTES:
+            raise SnapshotError(f"`{path}` has more than {_MOST_BYTES:,} bytes unpacked")
         file.seek(0)
-        data = (gzip.GzipFile(fileobj=file) if compressed else file).read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise SnapshotError(f"`{path}` has more than {_MOST_BYTES:,} bytes")
-    return data
+        return (gzip.GzipFile(fileobj=file) if compressed else file).read(_MOST_BYTES + 1)
 
 
 def _read(path: Path, whole: Mapping[str, Any]) -> Snapshot:

@@ -1,7 +1,7 @@
 """What could stand at the cursor: keys, words, names, facts, functions."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -55,10 +55,19 @@ class Offers:
 
 
 def complete(
-    file: str, text: str, offset: int, compilation: Compilation, graph: RuleGraph | None
+    file: str,
+    text: str,
+    offset: int,
+    compilation: Compilation,
+    graph: RuleGraph | None,
+    enough: Callable[[], bool] = lambda: False,
 ) -> Offers | None:
-    """What could stand at an offset of a file's text; `graph` has the decisions of the bundle."""
+    """What could stand at an offset of a file's text; `graph` has the decisions of the bundle. None, too, once there
+    has been `enough` of it: the text is read again for each guess of what is meant.
+    """
     for start, edited, as_key in _marked(text, offset):
+        if enough():
+            return None
         for document in documents_of(file, edited):
             for cursor in everything(document):
                 here = cursor.start <= start <= cursor.end and MARK in edited[cursor.start : cursor.end]
@@ -106,7 +115,8 @@ def _open(line: str) -> tuple[str, str]:
 
     Quotes and brackets within plain scalars are text: an expression such as `node.labels['a']`.
     """
-    quote, brackets, before = "", "", "-"
+    quote, before = "", "-"
+    brackets: list[str] = []  # the outer first
     for at, character in enumerate(line):
         begins = before in ("{", "[", ",", "-") or (before == ":" and line[at - 1] == " ")
         if quote:
@@ -115,12 +125,12 @@ def _open(line: str) -> tuple[str, str]:
         elif character in "'\"" and begins:
             quote = character
         elif character in "{[" and (begins or brackets):
-            brackets = ("}" if character == "{" else "]") + brackets
-        elif brackets and character == brackets[0]:
-            brackets = brackets[1:]
+            brackets.append("}" if character == "{" else "]")
+        elif brackets and character == brackets[-1]:
+            brackets.pop()
         if not character.isspace():
             before = character
-    return quote, brackets
+    return quote, "".join(reversed(brackets))
 
 
 def _at(cursor: Cursor, compilation: Compilation, graph: RuleGraph | None) -> Iterator[Offer]:

@@ -42,7 +42,7 @@ class WebhookOptions:
     """How webhooks are served.
 
     `endpoint` is where; with `tls` its files are served, otherwise a pair that all replicas share. Behind a front that is the directory
-    of its socket, where a shared pair lies, too. `authority` is a file with
+    of its socket, where a shared pair lies, too; else that lies in `kept`, below the state directory, where there is one. `authority` is a file with
     the bundle to inject when the files are given, `clients` one with the CA of those who may ask, None for everyone. Once
     the process is told to stop, it answers for `drain` seconds more whoever still comes. With `native`, API servers decide by
     themselves what they can.
@@ -56,6 +56,19 @@ class WebhookOptions:
     drain: float = 0.0
     native: bool = False
     front: Path | None = None
+    kept: Path | None = None
+
+    def directory(self, stack: AsyncExitStack) -> Path:
+        """Where a shared pair lies: a directory that only its owner looks into. The next start writes it anew; without `kept` it
+        goes with the stack, and stays where the process is killed.
+        """
+        if self.front is not None:
+            return self.front
+        if self.kept is None:
+            return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="koordpolicy-webhook-")))
+        self.kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.kept.chmod(0o700)
+        return self.kept
 
 
 class MirroredObjects:
@@ -192,14 +205,11 @@ class ServedWebhooks:
                 file = options.authority
                 self._authority = lambda: _read(file)
             return self._endpoint(options.endpoint.tls)
-        directory = options.front
-        if directory is None:
-            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="koordpolicy-webhook-")))
         shared = self._shared = SharedCertificate(
             component.cluster,
             options.address.namespace,
             options.certificate,
-            directory,
+            options.directory(stack),
             component.process.metrics,
             component.backoff(initial=0.2, longest=5.0),
             now_ns,

@@ -10,6 +10,9 @@ Action = Callable[[], None]
 SECOND = 1_000_000_000
 """Nanoseconds."""
 
+LONGEST = 80 * 365 * 86_400 * SECOND
+"""What a workload may say of a time or a duration: sums of a few of them stay below 2**63 nanoseconds, whenever a day begins."""
+
 
 @dataclass(slots=True)
 class Agenda:

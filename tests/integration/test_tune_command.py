@@ -169,6 +169,55 @@ def test_a_file_that_is_no_search_is_refused(pack: Path, tmp_path: Path) -> None
     assert study.read_text(encoding="utf-8") == "no journal\n"
 
 
+MARK = "Overcommit/bad:parameters.cpuReclaim"
+
+
+def _edited(lines: list[str], at: str, **keys: Any) -> list[str]:
+    """The lines of a journal, those that speak of `at` with other keys."""
+    return [json.dumps(json.loads(one) | keys) if at in one else one for one in lines]
+
+
+def test_a_foreign_or_broken_journal_gives_no_value(pack: Path, tmp_path: Path) -> None:
+    study, patch = tmp_path / "study", tmp_path / "tuned.patch"
+    flags = (*AIM, "--seeds", "1", "--confirm-seeds", "1", "--trials", "2", "--patch", str(patch))
+    code, text, said = tune(pack, *flags, "--study", str(study))
+    assert code in (OK, FINDINGS), text + said
+    patch.unlink(missing_ok=True)
+    lines = study.read_text(encoding="utf-8").splitlines()
+    param, end, fixed = '"param_name"', '"datetime_complete"', '"fixed_params"'
+    wide = json.dumps(
+        {"name": "IntDistribution", "attributes": {"log": False, "step": 1, "low": 0, "high": 1000}}
+    )
+    beyond = _edited(lines, param, param_value_internal=9.0, distribution=wide)
+    asked = [one for one in lines if one not in lines[3:]]  # nothing but the first choice that is to be tried
+    cases: dict[str, tuple[list[str], str]] = {
+        "no question": ([one for one in lines if '"question"' not in one], "other policies"),
+        "another range": (beyond, "the range of trial"),
+        "another value": (_edited(lines, param, param_value_internal=9.0), "a value of trial"),
+        "asked for": (_edited(asked, fixed, system_attrs={"fixed_params": {MARK: 9}}), "a value of trial 0"),
+        "a better result": (_edited(lines, end, values=[1e9]), "the result of trial"),
+        "no values": ([one for one in lines if '"values":[' not in one or end in one], "the result of trial"),
+        "two results": (_edited(lines, end, values=[1.0, 2.0]), "the result of trial"),
+        "two directions": (_edited(lines, '"directions"', directions=[2, 2]), "other policies"),
+        "no constraints": ([one for one in lines if '"constraints"' not in one], "the state of trial"),
+        "too deep": ([*lines, "[" * 100_000], "no journal of a search"),
+        "no operation": ([*lines, "3", "{}"], "no journal of a search"),
+        "half a line": ([*lines, lines[-1][:9]], "no journal of a search"),
+    }
+    evil = tmp_path / "evil"
+    for what, (changed, why) in cases.items():
+        evil.write_text("\n".join(changed) + "\n", encoding="utf-8")
+        code, text, said = tune(pack, *flags, "--study", str(evil), "--resume", "--write")
+        assert code == CANNOT_RUN, what
+        assert f"`{evil}`" in said, (what, said)
+        assert why in said, (what, said)
+        assert "name another file" in said, (what, said)
+    assert not patch.exists()
+    assert (pack / "bad.yaml").read_text(encoding="utf-8") == BAD
+    code, text, said = tune(pack, *flags, "--study", str(study), "--resume")
+    assert code in (OK, FINDINGS), text + said  # as it was, it is gone on with
+
+
 def test_ends_of_a_range_that_policies_refuse_are_told_before_anything_takes_time(pack: Path) -> None:
     text = BAD.replace("kind: Overcommit", "kind: CPUSuppress").replace("  resource: batch\n", "")
     text = text.replace("cpuReclaim: 10% to 90%", "threshold: -5% to 95%").replace(

@@ -1,7 +1,6 @@
 """A difference as a comment on a pull request: a table that says it all, expressions folded away."""
 
 from collections.abc import Iterator
-from html import escape
 
 from koordpolicy.cli.counted import counted
 from koordpolicy.cli.difference.shown import (
@@ -25,6 +24,7 @@ from koordpolicy.cli.difference.shown import (
     untold_text,
     without_example,
 )
+from koordpolicy.cli.markup import plain, ticked, within_html
 from koordpolicy.diagnostics import Span
 from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Example, Open, Told
 from koordpolicy.graph.diff.words import distance, moves_text, pair_text, told_text
@@ -47,7 +47,7 @@ def _lines(shown: ShownDifference) -> Iterator[str]:
         yield f"**{_plain(failed_title(shown.cluster)).capitalize()}**"
         yield ""
         for failed in shown.cluster.failed[:MOST_FAILED]:
-            yield f"- {_whole(failed_text(failed, shown))}"
+            yield f"- {plain(failed_text(failed, shown))}"
         if len(shown.cluster.failed) > MOST_FAILED:
             yield f"- and {len(shown.cluster.failed) - MOST_FAILED} other rules"
     yield from _decisions(difference.decisions)
@@ -155,7 +155,7 @@ def _answers(example: Example) -> tuple[str, str]:
     old, new = example.old, example.new
     apart = distance(new.type, old.value, new.value) if old.error is None and new.error is None else ""
     moves = "" if example.moves is None else f"; {_plain(moves_text(example.moves))}"
-    moves += f"; {example.beyond}" if example.beyond else ""
+    moves += f"; {_plain(example.beyond)}" if example.beyond else ""
     return _plain(told_text(old)), f"**{_plain(told_text(new))}**" + (f" ({apart})" if apart else "") + moves
 
 
@@ -169,7 +169,7 @@ def _details(shown: ShownDifference) -> Iterator[str]:
                 continue
             yield ""
             title = f"{change.decision}, {applies_to(edit)}"
-            yield f"<details><summary>{escape(_one_line(title))}</summary>"
+            yield f"<details><summary>{within_html(_one_line(title))}</summary>"
             yield ""
             yield "```diff"
             yield from (f"{sign} {line}".replace("```", "'''") for sign, line in lines)
@@ -243,21 +243,12 @@ def _value(text: str | None) -> str:
 
 
 def _code(text: str) -> str:
-    """As code, in a table too. No text of a policy file ends the code or the cell."""
-    return "`" + _one_line(text).replace("`", "'").replace("|", "\\|") + "`"
+    return ticked(_one_line(text))
 
 
 def _plain(text: str) -> str:
-    """As text on a short line, nothing in it taken for Markdown or HTML."""
-    return _whole(_one_line(text))
-
-
-def _whole(text: str) -> str:
-    """The same of any length."""
-    shown = " ".join(text.split())
-    for mark in "\\`*_[]<>|":
-        shown = shown.replace(mark, "\\" + mark)
-    return shown
+    """As text on a short line."""
+    return plain(_one_line(text))
 
 
 def _one_line(text: str) -> str:

@@ -3,6 +3,7 @@
 import argparse
 
 from koordpolicy.model.time import parse_duration
+from koordpolicy.simulator.clock import LONGEST
 
 MOST_GENERATED = 1_000_000
 """Nodes, and pods, that are made at most."""
@@ -122,4 +123,6 @@ def duration(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
     if length <= 0:
         raise argparse.ArgumentTypeError(f"`{text}` is not more than nothing")
+    if length > LONGEST:
+        raise argparse.ArgumentTypeError(f"`{text}` is more than 80 years")
     return length

@@ -1,21 +1,17 @@
 """Two policies compared by simulation: on a terminal, in a comment on a merge request, as data."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from koordpolicy.cli import markup
 from koordpolicy.cli.counted import counted
 from koordpolicy.cli.simulation.words import DIM, GREEN, YELLOW, Page, length, milliseconds, percent
-from koordpolicy.diagnostics.escaping import one_line
 from koordpolicy.simulator.comparison import Compared, Unit, compare
 
 Report = Mapping[str, Any]
 _NAME = 30
-_HARMLESS: Final = re.compile(r"[A-Za-z0-9 ,%-]+")
 _IN_THEMSELVES: Final = (Unit.SHARE, Unit.SECONDS, Unit.MILLISECONDS)
 """Units that stand beside each number; the others stand once, behind all of them."""
-_MARKS: Final = re.compile(r"[!-,:-@\[-`{-~]|(?<=www)\.", re.IGNORECASE)
-"""ASCII's punctuation but `-`, `.` and `/`, which mean nothing within a line; the dot makes a link of what begins with `www`."""
 
 
 def found(before: Sequence[Report], after: Sequence[Report], names: tuple[str, str]) -> dict[str, Any]:
@@ -108,7 +104,7 @@ def render_markdown(before: Sequence[Report], after: Sequence[Report], names: tu
     sure = [one for one in compared if one.matters]
     rest = [one for one in compared if not one.matters and (one.before or one.after)]
     matter = "matters" if len(sure) == 1 else "matter"
-    title = f"**Simulated: {counted(len(sure), 'difference')} that {matter}**, from {_code(names[0])} to {_code(names[1])}"
+    title = f"**Simulated: {counted(len(sure), 'difference')} that {matter}**, from {markup.code(names[0])} to {markup.code(names[1])}"
     over = ", ".join(
         (counted(workload["nodes"], "node"), length(workload["seconds"]), counted(len(before), "seed"))
     )
@@ -133,7 +129,7 @@ def _table(compared: Sequence[Compared]) -> list[str]:
         "| | before | after | difference | |",
         "|---|--:|--:|--:|---|",
         *(
-            f"| {_name(one.measure.name)} ({_unit(one.measure.unit)}) | {_amount(one.before, one.measure.unit)}"
+            f"| {markup.name(one.measure.name)} ({_unit(one.measure.unit)}) | {_amount(one.before, one.measure.unit)}"
             f" | {_amount(one.after, one.measure.unit)} | {_margin(one)} | {marks[one.better]} |"
             for one in compared
         ),
@@ -142,13 +138,3 @@ def _table(compared: Sequence[Compared]) -> list[str]:
 
 def _unit(unit: Unit) -> str:
     return {Unit.SHARE: "share", Unit.SECONDS: "time", Unit.MILLISECONDS: "time"}.get(unit, str(unit))
-
-
-def _name(text: str) -> str:
-    """A measure's name: as it is where nothing in it can be markup, else as code. Names of resources are a policy's text."""
-    return text if _HARMLESS.fullmatch(text) else _code(text)
-
-
-def _code(text: str) -> str:
-    """Text as code, whatever it holds: in `<code>` Markdown still has links and the like, so their marks become entities."""
-    return f"<code>{_MARKS.sub(lambda mark: f'&#{ord(mark[0])};', one_line(text))}</code>"

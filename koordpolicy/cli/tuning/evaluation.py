@@ -18,7 +18,7 @@ from koordpolicy.simulator.workload import Workload
 
 Report = dict[str, Any]
 _ASKED = (
-    "nodes", "pods", "generate", "batch", "contention", "faults", "interval", "until", "agents",
+    "nodes", "pods", "sample", "generate", "batch", "contention", "faults", "interval", "until", "agents",
 )  # fmt: skip
 _NOT_TOLD = ("series", "explained", "untried", "events", "wallSeconds")
 """Parts of a report that no comparison reads."""

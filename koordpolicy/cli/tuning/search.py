@@ -18,17 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.tuning.engines import Engine, EngineLostError
 from koordpolicy.cli.tuning.evaluation import Report, evaluate, job_of
+from koordpolicy.cli.tuning.journal import BROKEN, NAME, QUESTION, VALUES, known_study, storage_of
 from koordpolicy.cli.tuning.objective import Objective
 from koordpolicy.cli.tuning.space import Space
 
 if TYPE_CHECKING:
     import optuna
-
-_NAME: Final = "koordpolicy"
-_QUESTION: Final = "question"
-_BROKEN: Final = "broken"
-_VALUES: Final = "values"
-_SECONDS: Final = "seconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,49 +104,29 @@ def search(
 def _study(
     library: Any, space: Space, objective: Objective, arguments: argparse.Namespace, at_a_time: int
 ) -> "optuna.Study":
-    file, storage, done, known = arguments.study, None, 0, False
-    if file is not None:
-        known = Path(file).exists()
-        if known and not arguments.resume:
-            raise CannotRunError(
-                f"`{file}` exists already: add --resume to go on with it, or name another file"
-            )
-        if not known and arguments.resume:
-            raise CannotRunError(f"there is no `{file}` to go on with; leave --resume out to begin it")
-        storage = _storage(library, file)
+    storage = None
+    trials: list[optuna.trial.FrozenTrial] = []
+    question = question_of(space, objective, arguments)
+    if arguments.study is not None:
+        storage = storage_of(library, arguments.study, resume=arguments.resume)
+        if arguments.resume:
+            trials = known_study(library, storage, question, space, objective, arguments)
     elif arguments.resume:
         raise CannotRunError("--resume goes on with a file: name it by --study FILE")
-    if storage is not None and known:
-        try:
-            done = len(library.load_study(study_name=_NAME, storage=storage).trials)
-        except (KeyError, ValueError) as error:
-            raise CannotRunError(f"`{file}` is no journal of a search: {error}") from None
     sampler = library.samplers.TPESampler(
-        seed=arguments.seed + done,
-        constraints_func=lambda one: (float(sum(one.user_attrs.get(_BROKEN, {"": 1}).values())),),
+        seed=arguments.seed + len(trials),
+        constraints_func=lambda one: (float(sum(one.user_attrs.get(BROKEN, {"": 1}).values())),),
         constant_liar=at_a_time > 1,
     )
     study: optuna.Study = library.create_study(
-        storage=storage, sampler=sampler, study_name=_NAME, load_if_exists=True,
+        storage=storage, sampler=sampler, study_name=NAME, load_if_exists=True,
         direction="maximize" if objective.maximise else "minimize",
     )  # fmt: skip
-    question = question_of(space, objective, arguments)
-    if study.user_attrs.get(_QUESTION, question) != question:
-        raise CannotRunError(
-            f"`{file}` holds a search by other policies, another objective, day or seeds; name another file"
-        )
-    study.set_user_attr(_QUESTION, question)
-    if space.present is not None and not done:
+    if not arguments.resume:
+        study.set_user_attr(QUESTION, question)
+    if space.present is not None and not trials:
         study.enqueue_trial(dict(space.present))
     return study
-
-
-def _storage(library: Any, file: str) -> Any:
-    journal = library.storages.journal.JournalFileBackend(file)
-    try:
-        return library.storages.JournalStorage(journal)
-    except (ValueError, KeyError, AssertionError) as error:
-        raise CannotRunError(f"`{file}` is no journal of a search: {error}") from None
 
 
 def _whole(library: Any, study: "optuna.Study") -> "list[optuna.trial.FrozenTrial]":
@@ -162,7 +137,7 @@ def _whole(library: Any, study: "optuna.Study") -> "list[optuna.trial.FrozenTria
 def _trial(one: "optuna.trial.FrozenTrial") -> Trial:
     assert one.value is not None  # it is complete
     return Trial(
-        one.number, dict(one.params), one.value, tuple(one.user_attrs[_VALUES]), dict(one.user_attrs[_BROKEN])
+        one.number, dict(one.params), one.value, tuple(one.user_attrs[VALUES]), dict(one.user_attrs[BROKEN])
     )
 
 
@@ -191,6 +166,10 @@ def _go_on(
                 break
             trial = study.ask()
             steps = {one.name: trial.suggest_int(one.name, 0, one.steps) for one in space.tunables}
+            if not space.may_hold(steps):
+                raise CannotRunError(
+                    f"`{arguments.study}` was changed during the search: it asks for a value beyond the marks"
+                )
             begun += 1
             before = known.get(tuple(sorted(steps.items())))
             if before is not None:  # the same choice has the same reports
@@ -244,8 +223,8 @@ def _keep(
     broken: dict[str, int],
     found: Found,
 ) -> Trial:
-    trial.set_user_attr(_VALUES, list(values))
-    trial.set_user_attr(_BROKEN, broken)
+    trial.set_user_attr(VALUES, list(values))
+    trial.set_user_attr(BROKEN, broken)
     mean = sum(values) / len(values)
     study.tell(trial, mean)
     done = Trial(trial.number, steps, mean, tuple(values), broken)

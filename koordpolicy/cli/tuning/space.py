@@ -43,6 +43,11 @@ class Space:
         steps = {one.name: one.present_step for one in self.tunables}
         return {k: v for k, v in steps.items() if v is not None} if None not in steps.values() else None
 
+    def may_hold(self, steps: Mapping[str, object]) -> bool:
+        """Whether these are marks and steps of theirs; not necessarily of all marks."""
+        most = {one.name: one.steps for one in self.tunables}
+        return all(type(step) is int and 0 <= step <= most.get(name, -1) for name, step in steps.items())
+
     def texts(self, steps: Steps) -> dict[str, str]:
         """All files with the values of a choice in them; nothing else in them differs."""
         fixes: dict[str, list[Fix]] = {}

@@ -17,8 +17,9 @@ from ruamel.yaml.events import (
     SequenceEndEvent,
     SequenceStartEvent,
 )
+from ruamel.yaml.scanner import Scanner
 
-from koordpolicy.language.documents.faults import SyntaxFault
+from koordpolicy.language.documents.faults import MAX_DEPTH, SyntaxFault
 
 __all__ = [
     "AliasEvent",
@@ -33,11 +34,23 @@ __all__ = [
 _BEYOND = re.compile(r"\\U(?!000|0010)[0-9a-fA-F]{8}")
 
 
+class _Scanner(Scanner):
+    """The library's, which looks through what could be a key at each open bracket, for each character: at those that are too
+    deep for a document to be read there is nothing to look for.
+    """
+
+    def save_possible_simple_key(self) -> None:
+        if self.flow_level <= MAX_DEPTH:
+            super().save_possible_simple_key()
+
+
 def events(text: str) -> Iterator[object]:
     """The events of one document. Raises `SyntaxFault`."""
     after = 0
     try:
-        for event in YAML(typ="safe", pure=True).parse(text):
+        library = YAML(typ="safe", pure=True)
+        library.Scanner = _Scanner
+        for event in library.parse(text):
             after = event.end_mark.index
             yield event
     except (ValueError, OverflowError):

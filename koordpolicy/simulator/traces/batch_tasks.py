@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from koordpolicy.model import protocol
-from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.traces.openb import BATCH_CLASS
-from koordpolicy.simulator.traces.rows import MAX_ROWS, number, table_rows, whole_number
+from koordpolicy.simulator.traces.rows import MAX_ROWS, lasting, moment, number, table_rows, whole_number
 from koordpolicy.simulator.workload import Arrival, Json, WorkloadError
 
 COLUMNS: Final = (
@@ -52,9 +51,9 @@ def _instances(
     container = {"name": "main", "image": "task", "resources": {"requests": asked, "limits": dict(asked)}}
     spec = {"priorityClassName": BATCH_CLASS, "containers": [container]}
     labels = {protocol.QOS_CLASS: "BE", "job": row["job_id"]}
-    lasts = max(round(SECOND * number(row, "duration_s", at)), 1)
+    lasts = max(lasting(row, "duration_s", at), 1)
     for instance in range(taken(whole_number(row, "instances", at))):
         name = f"job-{row['job_id']}-task-{row['task_id']}-{instance}"
         metadata = {"name": name, "namespace": "default", "labels": labels}
         pod: Json = {"metadata": metadata, "spec": spec}
-        yield Arrival(whole_number(row, "submit_s", at) * SECOND, pod, lasts)
+        yield Arrival(moment(row, "submit_s", at), pod, lasts)

@@ -19,7 +19,9 @@ from koordpolicy.model.protocol import CPU, MEMORY, PODS
 from koordpolicy.model.quantity import QuantityError, amount
 from koordpolicy.model.time import parse_duration
 from koordpolicy.simulator.chance import Chance
+from koordpolicy.simulator.clock import LONGEST
 from koordpolicy.simulator.one_document import one_document
+from koordpolicy.simulator.traces.rows import MAX_ROWS
 from koordpolicy.simulator.workload import SERVICE, Arrival, Json, Wave, Workload, WorkloadError
 
 MAX_OF_A_KIND = 100_000
@@ -89,6 +91,8 @@ class _Entry:
             raise self.wrong(key, f"`{key}`: {error}") from None
         if length < 0:
             raise self.wrong(key, f"`{key}`: `{value}` is negative")
+        if length > LONGEST:
+            raise self.wrong(key, f"`{key}`: `{value}` is more than 80 years")
         return length
 
     def share(self, key: str, default: float) -> float:
@@ -122,11 +126,23 @@ class _Description:
         self.day = self.whole.duration("day", 24 * _HOUR)
 
     def workload(self) -> Workload:
+        self._demand_size()
         nodes = tuple(node for entry in self._entries("nodes") for node in self._nodes(entry))
         arrivals = [one for entry in self._entries("services") for one in self._services(entry)]
         arrivals += [one for entry in self._entries("jobs") for one in self._jobs(entry)]
         arrivals.sort(key=lambda arrival: arrival.time)
         return Workload(nodes, tuple(arrivals), self.whole.text("title"), span=self.day)
+
+    def _demand_size(self) -> None:
+        """Raise WorkloadError where all entries together make too much, before any of it is made."""
+        count = 0
+        for kind, key in (("nodes", "count"), ("services", "replicas"), ("jobs", "count")):
+            for entry in self._entries(kind):
+                count += entry.count(key)
+                if count > MAX_ROWS:
+                    raise entry.wrong(
+                        key, f"`{key}`: more than {MAX_ROWS:,} nodes and pods by then; describe fewer"
+                    )
 
     def _entries(self, key: str) -> Iterator[_Entry]:
         said = self.document.data.get(key, [])

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from koordpolicy.model import protocol
-from koordpolicy.simulator.clock import SECOND
-from koordpolicy.simulator.traces.gpus import UNKNOWN, device_object, node_object
-from koordpolicy.simulator.traces.rows import table_rows, whole_number
+from koordpolicy.simulator.traces.gpus import UNKNOWN, cards, device_object, device_objects, node_object
+from koordpolicy.simulator.traces.rows import moment, table_rows, whole_number
 from koordpolicy.simulator.workload import Arrival, Json
 
 NODE_COLUMNS: Final = ("gpu_model", "gpu_capacity_num", "cpu_num", "node_name")
@@ -44,12 +43,11 @@ def read_pods(file: Path) -> list[Arrival]:
 
 def read_objects(file: Path) -> list[Json]:
     """The Device objects of a file of nodes; none for one of pods. Raises WorkloadError."""
-    found = []
-    for at, row in table_rows(file, ()):
-        gpus = whole_number(row, "gpu_capacity_num", at) if "node_name" in row else 0
-        if gpus:
-            found.append(device_object(_name(row), row["gpu_model"] or UNKNOWN, gpus, _network_cards(gpus)))
-    return found
+    return device_objects(
+        (at, device_object(_name(row), row["gpu_model"] or UNKNOWN, gpus, _network_cards(gpus)))
+        for at, row in table_rows(file, ())
+        if "node_name" in row and (gpus := cards(row, "gpu_capacity_num", at))
+    )
 
 
 def _name(row: Mapping[str, str]) -> str:
@@ -61,7 +59,7 @@ def _network_cards(gpus: int) -> int:
 
 
 def _node(row: Mapping[str, str], at: str) -> Json:
-    cpus, gpus = whole_number(row, "cpu_num", at), whole_number(row, "gpu_capacity_num", at)
+    cpus, gpus = whole_number(row, "cpu_num", at), cards(row, "gpu_capacity_num", at)
     amounts = {
         protocol.CPU: str(cpus),
         protocol.MEMORY: f"{MEMORY_OF_CPU * cpus}Gi",
@@ -80,12 +78,12 @@ def _arrival(row: Mapping[str, str], at: str) -> Arrival:
     for name, column, of_one in ((protocol.GPU, "gpu_request", 100), (protocol.RDMA, "rdma_request", 1)):
         if number := whole_number(row, column, at):
             asked[name] = str(of_one * number)
-    created, deleted = whole_number(row, "creation_time", at), whole_number(row, "deletion_time", at)
+    created, deleted = moment(row, "creation_time", at), moment(row, "deletion_time", at)
     labels = {protocol.QOS_CLASS: "LS", "app": row["app_name"].replace("_", "-"), ROLE: row.get("role") or ""}
     container = {"name": "main", "image": "serving", "resources": {"requests": asked, "limits": dict(asked)}}
     metadata = {"name": row["instance_sn"].replace("_", "-"), "namespace": "default", "labels": labels}
     return Arrival(
-        time=created * SECOND,
+        time=created,
         pod={"metadata": metadata, "spec": {"containers": [container]}},
-        duration=(deleted - created) * SECOND if deleted > created else None,
+        duration=deleted - created if deleted > created else None,
     )

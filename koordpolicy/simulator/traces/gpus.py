@@ -3,15 +3,44 @@
 Nothing is known of where devices are plugged in.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from koordpolicy.model import protocol
+from koordpolicy.simulator.traces.rows import MAX_ROWS, whole_number
+from koordpolicy.simulator.workload import Json, WorkloadError
 
 UNKNOWN: Final = "unknown"
 """The model of GPUs of which none is said."""
 
 _WORDS: Final = (protocol.GPU, protocol.GPU_CORE, protocol.GPU_MEMORY_RATIO, protocol.GPU_SHARED)
+
+
+MOST_CARDS: Final = 1024
+"""Of a node: each is an entry of its Device object."""
+
+
+def cards(row: Mapping[str, str], column: str, at: str) -> int:
+    """How many GPUs a node has. Raises WorkloadError for what is no number of them, and for more than a node can have."""
+    count = whole_number(row, column, at)
+    if count > MOST_CARDS:
+        raise WorkloadError(
+            f"{at}: `{count:.6g}` in column `{column}` are more GPUs than the {MOST_CARDS:,} of a node"
+        )
+    return count
+
+
+def device_objects(found: Iterable[tuple[str, Json]]) -> list[Json]:
+    """Device objects with their places. Raises WorkloadError where they list too many devices together."""
+    made, count = [], 0
+    for at, device in found:
+        count += len(device["spec"]["devices"])
+        if count > MAX_ROWS:
+            raise WorkloadError(
+                f"{at}: more than {MAX_ROWS:,} devices of all nodes by then; take a part of the nodes"
+            )
+        made.append(device)
+    return made
 
 
 def node_object(name: str, amounts: Mapping[str, str], gpus: int, model: str) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from koordpolicy.model import protocol
-from koordpolicy.simulator.traces.gpus import UNKNOWN, device_object, node_object
+from koordpolicy.simulator.traces.gpus import UNKNOWN, cards, device_object, device_objects, node_object
 from koordpolicy.simulator.traces.rows import table_rows, whole_number
 from koordpolicy.simulator.workload import Arrival, Json, WorkloadError
 
@@ -35,11 +35,11 @@ def read_pods(file: Path) -> list[Arrival]:
 
 def read_objects(file: Path) -> list[Json]:
     """The Device objects of machines with GPUs. Raises WorkloadError."""
-    return [
-        device_object(row["machine"], _model(row), gpus)
+    return device_objects(
+        (at, device_object(row["machine"], _model(row), gpus))
         for at, row in table_rows(file, COLUMNS)
-        if (gpus := whole_number(row, "cap_gpu", at))
-    ]
+        if (gpus := cards(row, "cap_gpu", at))
+    )
 
 
 def _model(row: Mapping[str, str]) -> str:
@@ -55,4 +55,4 @@ def _node(row: Mapping[str, str], at: str) -> Json:
         protocol.MEMORY: f"{whole_number(row, memory, at)}Gi",
         protocol.PODS: str(PODS_OF_NODE),
     }
-    return node_object(row["machine"], amounts, whole_number(row, "cap_gpu", at), _model(row))
+    return node_object(row["machine"], amounts, cards(row, "cap_gpu", at), _model(row))

@@ -26,6 +26,7 @@ from koordpolicy.model.protocol import MEMORY, PHASE_FAILED, PHASE_SUCCEEDED
 from koordpolicy.model.quantity import QuantityError, amount
 from koordpolicy.model.reading import ObjectError, mapping, parse_json
 from koordpolicy.model.time import parse_duration
+from koordpolicy.simulator.clock import LONGEST
 from koordpolicy.simulator.workload import Arrival, Json, WorkloadError
 
 ARRIVES = "koordpolicy.io/arrives"
@@ -139,6 +140,8 @@ def _duration(annotations: Mapping[str, str], name: str, at: str) -> int | None:
         raise WorkloadError(f"{at}: annotation `{name}`: {error}") from None
     if length < 0:
         raise WorkloadError(f"{at}: annotation `{name}`: `{text}` is negative")
+    if length > LONGEST:
+        raise WorkloadError(f"{at}: annotation `{name}`: `{text}` is more than 80 years")
     return length
 
 

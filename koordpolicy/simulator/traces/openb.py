@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from koordpolicy.model import protocol
-from koordpolicy.simulator.clock import SECOND
-from koordpolicy.simulator.traces.gpus import UNKNOWN, device_object, node_object
-from koordpolicy.simulator.traces.rows import table_rows, whole_number
+from koordpolicy.simulator.traces.gpus import UNKNOWN, cards, device_object, device_objects, node_object
+from koordpolicy.simulator.traces.rows import moment, table_rows, whole_number
 from koordpolicy.simulator.workload import Arrival, Json
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib")
@@ -42,12 +41,11 @@ def read_pods(file: Path) -> list[Arrival]:
 
 def read_objects(file: Path) -> list[Json]:
     """The Device objects of nodes with GPUs; none for a file of pods."""
-    found = []
-    for at, row in table_rows(file, ()):
-        gpus = whole_number(row, "gpu", at) if "sn" in row else 0
-        if gpus:
-            found.append(device_object(row["sn"], row.get("model") or UNKNOWN, gpus))
-    return found
+    return device_objects(
+        (at, device_object(row["sn"], row.get("model") or UNKNOWN, gpus))
+        for at, row in table_rows(file, ())
+        if "sn" in row and (gpus := cards(row, "gpu", at))
+    )
 
 
 def _node(row: Mapping[str, str], at: str) -> Json:
@@ -56,7 +54,7 @@ def _node(row: Mapping[str, str], at: str) -> Json:
         protocol.MEMORY: f"{whole_number(row, 'memory_mib', at)}Mi",
         protocol.PODS: str(PODS_PER_NODE),
     }
-    return node_object(row["sn"], amounts, whole_number(row, "gpu", at), row.get("model") or UNKNOWN)
+    return node_object(row["sn"], amounts, cards(row, "gpu", at), row.get("model") or UNKNOWN)
 
 
 def _arrival(row: Mapping[str, str], at: str) -> Arrival:
@@ -82,12 +80,12 @@ def _arrival(row: Mapping[str, str], at: str) -> Arrival:
     if models:
         spec["affinity"] = _one_of(protocol.GPU_MODEL, models)
     labels = {protocol.QOS_CLASS: qos} if qos in _QOS_LABELS else {}
-    created = whole_number(row, "creation_time", at)
-    deleted = whole_number(row, "deletion_time", at)
+    created = moment(row, "creation_time", at)
+    deleted = moment(row, "deletion_time", at)
     return Arrival(
-        time=created * SECOND,
+        time=created,
         pod={"metadata": {"name": row["name"], "namespace": "default", "labels": labels}, "spec": spec},
-        duration=(deleted - created) * SECOND if deleted > created else None,
+        duration=deleted - created if deleted > created else None,
     )
 
 

@@ -253,6 +253,37 @@ def test_two_directories(repository: Repository, tmp_path: Path, monkeypatch: py
     assert "two/night.yaml" in out
 
 
+def test_text_of_policies_is_no_more_than_text_in_a_comment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: AdmissionRule
+metadata: {name: owner}
+spec:
+  enforcement: warn
+  require: {cel: "'owner' in pod.annotations"}
+  reason: owner-required
+  message: MESSAGE
+"""
+    hostile = "@all @o/team https://e.example/x www.e.example #1 !2 GH-3 ~~z~~ &commat;all &#64;all a_b_c <b>x</b> $y$ 0123abc"
+    monkeypatch.chdir(tmp_path)
+    for name, message in (("one", "say who"), ("two", f"say {hostile}"[:100]), ("three", hostile[80:])):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "koordpolicy.yaml").write_text(BUNDLE, encoding="utf-8")
+        (tmp_path / name / "rule.yaml").write_text(
+            rule.replace("MESSAGE", json.dumps(message)), encoding="utf-8"
+        )
+    for other in ("two", "three"):
+        code, out, _ = run("diff", "one", other, "-o", "markdown")
+        assert code == 0
+        assert "&#64;all" in out or "a\\_b\\_c" in out
+        quoted = re.compile(r"```diff.*?```|`[^`\n]*`|<code>[^<>`]*</code>", re.DOTALL)
+        left = quoted.sub("", out)
+        marks = re.search(r"@|://|www|#|!\d|GH-|~~|&(?!amp;|lt;|gt;|#x27;|quot;)|(?<!\\)<b|\$|0123abc", left)
+        assert marks is None, left
+
+
 def test_a_link_in_the_repository_is_followed(repository: Repository) -> None:
     (repository.root / "live").symlink_to("policies")
     repository.commit("link")

@@ -1,5 +1,6 @@
 """Edited policies are compiled where they can do no harm."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -103,3 +104,20 @@ spec: {permittedBands: [batch]}
         told = one.check({"zz.yaml": band})
         assert told["compiles"], told
         assert "zz" in [offer["name"] for offer in one.complete("a.yaml", text, len(text))["offers"]]
+
+
+@pytest.mark.parametrize("opened", ["[", "{", "{a: [", "- ", "[\n"])
+def test_what_is_nested_without_end_holds_nobody_up(opened: str) -> None:
+    text = opened * (39_000 // len(opened))
+    with playground() as one:
+        one.complete("pool.yaml", "", 0)  # what is live is compiled
+        began = time.thread_time()
+        assert one.complete("pool.yaml", text, len(text))["offers"] == []
+        assert time.thread_time() - began < 5.0  # that of open brackets took ten times as long
+
+
+def test_nothing_is_offered_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    with playground() as one:
+        assert one.complete("pool.yaml", "", 0)["offers"]
+        monkeypatch.setattr("koordpolicy.console.playground._PATIENCE", 0)
+        assert one.complete("pool.yaml", "", 0)["offers"] == []

@@ -1,12 +1,14 @@
 import asyncio
 import gzip
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from koordpolicy.kube import snapshot
 from koordpolicy.kube.errors import Forbidden, Gone, KubeError, NotFound, Unreachable
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import NAMESPACES, NODE_METRICS, NODES, PODS, Resource
@@ -147,3 +149,19 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 def test_a_directory_that_is_not_there_cannot_be_written_to(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="cannot be written"):
         write_snapshot(Snapshot(NOW, {}), tmp_path / "none" / "a.json")
+
+
+def test_a_small_file_that_becomes_large_is_refused_before_it_takes_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "_MOST_BYTES", 64 << 20)
+    file = tmp_path / "small.json.gz"
+    file.write_bytes(gzip.compress(bytes(65 << 20), 9) * 8)
+    tracemalloc.start()
+    try:
+        with pytest.raises(SnapshotError, match=r"has more than 67,108,864 bytes unpacked"):
+            read_snapshot(file)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 16 << 20

@@ -22,6 +22,10 @@ PODS = (
 )
 
 
+ONE_NODE = "nodes: [{name: n, count: 2, cpu: 8, memory: 16Gi}]"
+MANY_NODES = "nodes:" + "\n  - {name: n, count: 100000, cpu: 8, memory: 16Gi}" * 12
+
+
 def files(tmp_path: Path, nodes: str = NODES, pods: str = PODS, suffix: str = ".csv") -> tuple[Path, Path]:
     paths = tmp_path / f"nodes{suffix}", tmp_path / f"pods{suffix}"
     for path, text in zip(paths, (nodes, pods), strict=True):
@@ -120,6 +124,10 @@ def test_the_seed_draws_which_pods_are_taken(tmp_path: Path, pods: str) -> None:
             TASKS.replace("0.0625", "1.5"),
             "pods.csv:2: `1.5` in column `mem_norm_per_instance` is more than a whole machine",
         ),
+        (
+            TASKS.replace("73.6", "1e300"),
+            "pods.csv:2: column `duration_s` has more than 2,522,880,000 s, which are 80 years",
+        ),
         (TASKS.replace("73.6", "inf"), "pods.csv:2: `inf` in column `duration_s` is no number"),
         (
             TASKS.replace(",200,", ",20000000,"),
@@ -167,6 +175,19 @@ def test_openb_becomes_nodes_and_arrivals_in_order_of_time(tmp_path: Path) -> No
         (NODES, PODS.replace("12000", "-1"), "pods.csv:2: `-1` in column `cpu_milli` is negative"),
         (NODES, "name,cpu_milli\n", "pods.csv:1: there is no column `memory_mib`"),
         ("sn,cpu_milli,memory_mib\n", PODS, "nodes.csv: there is no node in it"),
+        (NODES, PODS.replace(",100,400", ",1e300,1e301"), "pods.csv:2: column `creation_time` has more than"),
+        (NODES, PODS.replace(",100,400", ",100,1e18"), "pods.csv:2: column `deletion_time` has more than"),
+        (NODES, PODS.replace("early", "e" * 200_000), "pods.csv:3: no line of a CSV file: field larger than"),
+        (
+            NODES.replace(",8,T4", ",1000000000,T4"),
+            PODS,
+            "nodes.csv:3: `1e+09` in column `gpu` are more GPUs than the 1,024 of a node",
+        ),
+        (
+            NODES + "".join(f"m{at},1,1,1024,T4\n" for at in range(977)),
+            PODS,
+            "nodes.csv:980: more than 1,000,000 devices of all nodes by then",
+        ),
     ],
 )
 def test_a_broken_csv_is_told_by_file_and_line(tmp_path: Path, nodes: str, pods: str, message: str) -> None:
@@ -246,6 +267,10 @@ def test_manifests_in_yaml(tmp_path: Path) -> None:
         ("[" * 100_000, "pods.json:1: not valid JSON (nested too deep)"),
         ('{"metadata": {"name": "p", "annotations": {"koordpolicy.io/runs": "-5m"}}}', "is negative"),
         (
+            '{"metadata": {"name": "p", "annotations": {"koordpolicy.io/arrives": "2562047h"}}}',
+            "annotation `koordpolicy.io/arrives`: `2562047h` is more than 80 years",
+        ),
+        (
             '{"metadata": {"name": "p", "annotations": {"koordpolicy.io/memory-growth": "-1Gi"}}}',
             "is negative",
         ),
@@ -311,6 +336,8 @@ def test_a_description_becomes_single_nodes_services_and_jobs(tmp_path: Path) ->
         ("cpu: 8", "cpu: lots", "workload.yaml:2: `cpu`: "),
         ("base: 10%", "base: 110%", "workload.yaml:3: `base` must be a percentage"),
         ("runs: 10m", "runs: soon", "workload.yaml:4: `runs`: "),
+        ("runs: 10m", "runs: 2562047h", "workload.yaml:4: `runs`: `2562047h` is more than 80 years"),
+        (ONE_NODE, MANY_NODES, "workload.yaml:13: `count`: more than 1,000,000 nodes and pods by then"),
         ("to: 1h", "to: 10m", "workload.yaml:4: `to` lies before `from`"),
         ("replicas: 3, ", "", "workload.yaml:3: an entry of `services` needs `replicas`"),
         ("peakAt", "peaksAt", "workload.yaml:3: unknown key `peaksAt`"),
