@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         admissions = import_module("koordpolicy.cli.explain_admission")
         return int(admissions.explain_admission(arguments, terminal))
     if arguments.policies_from_cluster:
-        raise CannotRunError("`--policies-from-cluster` is for questions about a pod or quota")
+        raise CannotRunError("`--policies-from-cluster` is for questions about a cluster")
     if re.fullmatch(r"[Kk][Pp]\d+", what):
         try:
             _show({"code": what.upper()}, page(what, terminal.width), arguments, terminal)
@@ -103,21 +103,24 @@ def _explain_record(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """A decision on a node or pod of a cluster."""
     if arguments.given is not None:
         raise CannotRunError("the facts come from `--given` or from a cluster: give one of the two")
+    if arguments.policies and arguments.policies_from_cluster:
+        raise CannotRunError("policies come from `-p` or from the cluster: give one of the two")
     _say_of_whom(arguments, terminal)
-    graph = graph_of(arguments.policies, arguments.compiler)
     records = import_module("koordpolicy.cli.explain_record")
     try:
-        name = str(graph.decision(arguments.what).key)
-        facts = records.recorded(graph, name, arguments, terminal)
-        graph = graph.at(facts.at if arguments.at is None else moment_of(arguments.at))
+        asked = records.recorded(arguments, terminal)
     except UnknownDecision as error:
         raise CannotRunError(
             f"{error}; a name stands after `pod`, `move`, `gang`, `quota`, `node` or a decision"
         ) from None
+    policies, name, facts = asked.policies, asked.decision, asked.facts
+    graph = policies.graph.at(facts.at) if arguments.at is None else policies.graph
     if arguments.output == "json":
-        terminal.print(json_text([answer_data(graph, name, facts.records)], indent=2))
+        said = {**answer_data(graph, name, facts.records), "policies": policies.plain()}
+        terminal.print(json_text([said], indent=2))
     else:
-        terminal.print(describe_answer(graph, name, facts.records, frozenset(), terminal.width))
+        answer = describe_answer(graph, name, facts.records, frozenset(), terminal.width)
+        terminal.print("\n".join([answer, *records.policy_lines(asked, terminal)]))
     return OK
 
 

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.picture import picture_of
+from koordpolicy.cli.pod_policies import Policies, policies_of
+from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.snapshot_facts import SnapshotFacts
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import RuleGraph
@@ -31,12 +33,41 @@ _ONE: Final = {
 }
 
 
-def recorded(
-    graph: RuleGraph, decision: str, arguments: argparse.Namespace, terminal: Terminal
-) -> RecordedFacts:
-    """The facts of the thing that the arguments name, as who asks the decision would see them. Raises `CannotRunError`."""
-    picture, _ = picture_of(arguments, terminal)
-    return recorded_in(graph, decision, SnapshotFacts(picture), str(arguments.name), Timestamp(picture.taken))
+@dataclass(frozen=True, slots=True)
+class RecordedQuestion:
+    """A decision about one thing, the facts of that, and the policies that answer."""
+
+    decision: str
+    facts: RecordedFacts
+    policies: Policies
+    of_cluster: bool
+    """Whether a cluster was asked, and its schedulers have policies of theirs."""
+
+
+def recorded(arguments: argparse.Namespace, terminal: Terminal) -> RecordedQuestion:
+    """What the arguments ask of the thing that they name, its facts as who asks the decision would see them.
+
+    Raises `CannotRunError` and `UnknownDecision`.
+    """
+    picture, heard = picture_of(arguments, terminal)
+    policies = policies_of(arguments, heard)
+    decision = str(policies.graph.decision(arguments.what).key)
+    facts = recorded_in(
+        policies.graph, decision, SnapshotFacts(picture), str(arguments.name), Timestamp(picture.taken)
+    )
+    return RecordedQuestion(decision, facts, policies, heard is not None)
+
+
+def policy_lines(asked: RecordedQuestion, terminal: Terminal) -> list[str]:
+    """By which policies an answer about a cluster is, and whether those are live; nothing about a picture in a file."""
+    if not asked.of_cluster:
+        return []
+    page, policies = Page(terminal.width, terminal.colour()), asked.policies
+    return [
+        "",
+        *page.wrapped(f"policies: {policies.origin}, {policies.short}", 4, "  "),
+        *page.wrapped(policies.note, 4),
+    ]
 
 
 def recorded_in(

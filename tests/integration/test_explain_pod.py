@@ -237,7 +237,7 @@ def test_a_scheduler_without_a_profile_is_told(manifests: str) -> None:
         (("pod", "shop/small", "-f", "nowhere.yaml"), "the manifests cannot be read"),
         (("pod", "shop/small", "-s", "nowhere.gz"), "`nowhere.gz` cannot be read"),
         (("pod", "shop/small", "-s", "x", "-f", "MANIFESTS"), "give `--snapshot` or `--filename`"),
-        (("Overcommit", "--policies-from-cluster"), "is for questions about a pod"),
+        (("Overcommit", "--policies-from-cluster"), "is for questions about a cluster"),
         (("pod", "shop/small", "-p", "x", "--policies-from-cluster"), "give one of the two"),
         (("card", "a"), "a name stands after `pod`, `move`, `gang`, `quota`, `node` or a decision"),
     ],

@@ -16,13 +16,12 @@ CLOSED = {
 POLICIES = "/apis/koordpolicy.io/v1alpha1"
 
 
-def explained(site: Site, *more: str, about: tuple[str, str] = ("pod", "p")) -> dict[str, Any]:
+def explained(site: Site, *more: str, about: tuple[str, str] = ("pod", "p")) -> Any:
     out, err = io.StringIO(), io.StringIO()
     kubeconfig = str(site.access.kubeconfig("nobody"))
     arguments = ("explain", *about, "--kubeconfig", kubeconfig, "-o", "json", *more)
     assert main(arguments, Terminal(out, err)) == 0, err.getvalue()
-    found: dict[str, Any] = json.loads(out.getvalue())
-    return found
+    return json.loads(out.getvalue())
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +59,8 @@ def test_policies_of_a_directory_answer_where_they_are_here_and_are_named_where_
         assert (bare["policies"]["origin"], bare["policies"]["live"]) == (str(site.policies), True)
         assert bare["policies"]["revision"] == live
         assert "1 closed by policy" in bare["message"]
+        (decided,) = explained(site, about=("Overcommit/batch.cpu", "a"))
+        assert decided["policies"] == bare["policies"]
 
         same = explained(site, "-p", str(site.policies))
         assert (same["policies"]["live"], same["policies"]["revision"]) == (True, live)
