@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -24,8 +25,14 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import Component
 from koordpolicy.model.time import time_text
 from koordpolicy.runtime.clock import monotonic, now_ns
-from koordpolicy.runtime.component import RunningComponent, Settings, running_component
-from koordpolicy.runtime.process import Process, Tasks
+from koordpolicy.runtime.component import (
+    ComponentOptions,
+    RunningComponent,
+    Settings,
+    running_component,
+)
+from koordpolicy.runtime.policies.live import LivePolicies
+from koordpolicy.runtime.process import CannotFinish, Process, Tasks
 from koordpolicy.runtime.slices import in_slices
 
 LOG: Final = logging.getLogger(__name__)
@@ -36,6 +43,8 @@ WATCHED: Final = EVERY_RESOURCE
 """Whether a pod ends better elsewhere depends on all that a scheduler hears of."""
 _LEAST: Final = 1.0
 """Seconds between two rounds of a profile at least, whatever policy says."""
+_GLANCE: Final = 0.1
+"""Seconds between two looks at whether the policies of one round are any good."""
 _LOOK: Final = 5.0
 """Seconds after which policy is asked again for intervals, where no round is due."""
 
@@ -64,15 +73,32 @@ class DeschedulerSettings:
 
 
 async def run_descheduler(process: Process, settings: Settings, how: DeschedulerSettings) -> None:
-    """Run until the process is told to stop, or one round is over. Raises `CannotStart`."""
+    """Run until the process is told to stop, or one round is over. Raises `CannotStart`, and `CannotFinish` for one round."""
     process.readiness.wait_for("cluster", "the cluster's objects have not been read yet")
-    async with running_component(process, settings) as component:
-        if not await process.before_stop(component.live.ready.wait()):
+    options = ComponentOptions(reports=how.once is None, writes=not how.dry_run)
+    async with running_component(process, settings, options) as component:
+        live = component.live
+        policies = live.ready.wait() if how.once is None else _first_policies(live)
+        if not await process.before_stop(policies):
             return
         descheduler = Descheduler(component, how)
         process.status.add(descheduler.status)
         async with Tasks() as tasks:
             await descheduler.run(tasks)
+
+
+async def _first_policies(live: LivePolicies) -> None:
+    """Wait for policies to decide. Raises `CannotFinish` once it is known that they are no good: none others are waited for."""
+    while not live.ready.is_set():
+        if live.rejected is not None:
+            raise CannotFinish(
+                f"the policies decide nothing: {live.rejected.message}; {live.rejected.remedy}"
+            )
+        if live.trouble is not None:
+            raise CannotFinish(f"{live.origin} gives no policies: {live.trouble.message}")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GLANCE):
+                await live.ready.wait()
 
 
 class Descheduler:
@@ -126,7 +152,10 @@ class Descheduler:
     async def _once(self, show: Callable[[RoundReport], None]) -> None:
         await self._migrations.synced()
         for name in self._profiles(self._component.live.graph):
-            report = await self._round(name)
+            try:
+                report = await self._round(name)
+            except RoundSuperseded:
+                raise CannotFinish("the policies changed during the round; start it again") from None
             if report is not None:
                 show(report)
 

@@ -18,6 +18,9 @@ from koordpolicy.runtime.process import Tasks
 from koordpolicy.scheduler.relocation import SchedulerRelocations
 from tests.unit.descheduler.clusters import PROFILE, node, pod, policies
 from tests.unit.runtime.components import component_of
+from tests.unit.runtime.scenes import until
+from tests.unit.scheduler.test_revisions import Revisions, suppress
+from tests.vectors.policies import document
 
 ALL: dict[str, Any] = {"name": "all", "candidates": True, "relocating": {"better": False}}
 FAST: dict[str, Any] = {"migrate": False, "interval": "600s", "pace": {"perSecond": 1000, "burst": 1000}}
@@ -83,7 +86,11 @@ def test_a_revert_ends_a_round_that_lets_pods_go(caplog: pytest.LogCaptureFixtur
 
 
 def test_a_revision_that_says_the_same_drops_nothing() -> None:
-    gone, status = _run(Live(policies(ALL, **FAST)), policies(ALL, **FAST), 2)
+    revisions = Revisions()
+    bad = {"bad": document("Descheduling", PROFILE, {"strategies": [ALL], **FAST})}
+    one, other = revisions.graph(bad), revisions.graph(bad, {"suppress": suppress("60%")})
+    assert one.digest != other.digest
+    gone, status = _run(Live(one), other, 2)
     assert len(gone) == len(NAMES)
     assert status["droppedRound"] is None
 
