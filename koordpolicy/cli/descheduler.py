@@ -1,8 +1,10 @@
 """`koordpolicy descheduler`: let pods leave nodes that policies would have them leave."""
 
 import argparse
+from dataclasses import replace
 
 from koordpolicy.cli.deschedule_picture import deschedule_picture
+from koordpolicy.cli.flags.descheduler import HTTP_DEFAULT
 from koordpolicy.cli.process import run_component, settings_of
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.descheduler.process import NAME, DeschedulerSettings, run_descheduler
@@ -31,4 +33,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     async def main(process: Process, settings: Settings) -> None:
         await run_descheduler(process, settings, how)
 
-    return run_component(arguments, NAME, settings_of(arguments), main)
+    if arguments.http is None:
+        arguments.http = "off" if arguments.once else HTTP_DEFAULT
+    settings = settings_of(arguments)
+    if arguments.dry_run:  # whoever lets nobody go leads nobody, and keeps no other from leading
+        settings = replace(settings, leader_elect=False)
+    return run_component(arguments, NAME, settings, main)

@@ -34,6 +34,14 @@ class EvictionResult(StrEnum):
     DRY_RUN = "dry_run"
 
 
+Check = Callable[[], None]
+"""Asked right before a pod goes; raises where none may go any more."""
+
+
+def always() -> None:
+    """The `Check` of who goes by policies that do not change meanwhile."""
+
+
 Told = Callable[[Move, EvictionResult, str], None]
 """Told of each eviction: what came of it, and what was said where it was not to be."""
 
@@ -61,8 +69,8 @@ class Migrations(Protocol):
     def migrates(self, pod: PodKey) -> bool:
         """Whether a pod is being migrated."""
 
-    async def migrate(self, move: Move, profile: ProfileRules) -> tuple[EvictionResult, str]:
-        """Make a PodMigrationJob; what came of it, and why there is none."""
+    async def migrate(self, move: Move, profile: ProfileRules, check: Check) -> tuple[EvictionResult, str]:
+        """Make a PodMigrationJob; what came of it, and why there is none. Raises what `check` raises, and makes none then."""
 
 
 @dataclass(slots=True)
@@ -92,22 +100,24 @@ class Evictor:
         return _budget(self.objects, views, pod)
 
     async def carry_out(
-        self, moves: Sequence[Move], rules: ProfileRules, *, dry: bool
+        self, moves: Sequence[Move], rules: ProfileRules, *, dry: bool, check: Check = always
     ) -> list[EvictionResult]:
-        """Let each pod go, or only tell of it. What fails is left to the next round."""
+        """Let each pod go, or only tell of it. What fails is left to the next round. Raises what `check` raises before a pod."""
         results = []
         self._refused = {uid: until for uid, until in self._refused.items() if self.clock() < until}
         for move in moves:
+            check()
             if dry or move.dry:
                 results.append(EvictionResult.DRY_RUN)
                 self.told(move, EvictionResult.DRY_RUN, "")
                 continue
             if rules.migrate and not move.pod.terminal:
-                result, said = await self.migrations.migrate(move, rules)
+                result, said = await self.migrations.migrate(move, rules, check)
             else:
                 wait = self._bucket.take(self.clock(), rules.per_second, rules.burst)
                 if wait > 0:
                     await self.sleep(wait)
+                    check()
                 result, said = await self._evict(move)
             if result is EvictionResult.REFUSED:
                 self._refused[move.pod.uid] = self.clock() + rules.refused_for

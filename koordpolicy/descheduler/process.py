@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -17,12 +18,21 @@ from koordpolicy.descheduler.moves import Move
 from koordpolicy.descheduler.round import Memories, RoundReport, run_round, why_nothing_moves
 from koordpolicy.descheduler.rules import KIND, ProfileRules
 from koordpolicy.descheduler.snapshot import movable_pod_records, snapshot_of
+from koordpolicy.descheduler.under_way import RoundSuperseded, RoundUnderWay, StandingGraph
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.facts import Component
+from koordpolicy.model.time import time_text
 from koordpolicy.runtime.clock import monotonic, now_ns
-from koordpolicy.runtime.component import RunningComponent, Settings, running_component
-from koordpolicy.runtime.process import Process, Tasks
+from koordpolicy.runtime.component import (
+    ComponentOptions,
+    RunningComponent,
+    Settings,
+    running_component,
+)
+from koordpolicy.runtime.policies.live import LivePolicies
+from koordpolicy.runtime.process import CannotFinish, Process, Tasks
 from koordpolicy.runtime.slices import in_slices
 
 LOG: Final = logging.getLogger(__name__)
@@ -33,6 +43,8 @@ WATCHED: Final = EVERY_RESOURCE
 """Whether a pod ends better elsewhere depends on all that a scheduler hears of."""
 _LEAST: Final = 1.0
 """Seconds between two rounds of a profile at least, whatever policy says."""
+_GLANCE: Final = 0.1
+"""Seconds between two looks at whether the policies of one round are any good."""
 _LOOK: Final = 5.0
 """Seconds after which policy is asked again for intervals, where no round is due."""
 
@@ -61,15 +73,32 @@ class DeschedulerSettings:
 
 
 async def run_descheduler(process: Process, settings: Settings, how: DeschedulerSettings) -> None:
-    """Run until the process is told to stop, or one round is over. Raises `CannotStart`."""
+    """Run until the process is told to stop, or one round is over. Raises `CannotStart`, and `CannotFinish` for one round."""
     process.readiness.wait_for("cluster", "the cluster's objects have not been read yet")
-    async with running_component(process, settings) as component:
-        if not await process.before_stop(component.live.ready.wait()):
+    options = ComponentOptions(reports=how.once is None, writes=not how.dry_run)
+    async with running_component(process, settings, options) as component:
+        live = component.live
+        policies = live.ready.wait() if how.once is None else _first_policies(live)
+        if not await process.before_stop(policies):
             return
         descheduler = Descheduler(component, how)
         process.status.add(descheduler.status)
         async with Tasks() as tasks:
             await descheduler.run(tasks)
+
+
+async def _first_policies(live: LivePolicies) -> None:
+    """Wait for policies to decide. Raises `CannotFinish` once it is known that they are no good: none others are waited for."""
+    while not live.ready.is_set():
+        if live.rejected is not None:
+            raise CannotFinish(
+                f"the policies decide nothing: {live.rejected.message}; {live.rejected.remedy}"
+            )
+        if live.trouble is not None:
+            raise CannotFinish(f"{live.origin} gives no policies: {live.trouble.message}")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GLANCE):
+                await live.ready.wait()
 
 
 class Descheduler:
@@ -94,6 +123,8 @@ class Descheduler:
         self._evictor = Evictor(component.cluster, self.objects, monotonic, self._told, self._migrations)
         self._due: dict[str, float] = {}
         self._last: dict[str, dict[str, Any]] = {}
+        self._under_way: RoundUnderWay | None = None
+        self._dropped: dict[str, Any] | None = None
 
     async def run(self, tasks: Tasks) -> None:
         """Listen, and stand for election; or do one round of each profile."""
@@ -112,14 +143,19 @@ class Descheduler:
             "nodes": len(self.objects.nodes),
             "pods": len(self.objects.pods),
             "dryRun": self._how.dry_run,
+            "round": None if self._under_way is None else self._under_way.status(),
             "rounds": self._last,
+            "droppedRound": self._dropped,
             "migrations": self._migrations.status(),
         }
 
     async def _once(self, show: Callable[[RoundReport], None]) -> None:
         await self._migrations.synced()
         for name in self._profiles(self._component.live.graph):
-            report = await self._round(name)
+            try:
+                report = await self._round(name)
+            except RoundSuperseded:
+                raise CannotFinish("the policies changed during the round; start it again") from None
             if report is not None:
                 show(report)
 
@@ -140,7 +176,8 @@ class Descheduler:
                 if monotonic() < self._due.get(name, 0.0):
                     continue
                 began = monotonic()
-                await self._guarded(name)
+                if not await self._guarded(name):
+                    break  # the profiles of the revision that decides now, at once
                 self._due[name] = began + self._interval(name)
             await asyncio.sleep(self._pause(names))
 
@@ -159,16 +196,20 @@ class Descheduler:
         due = min((self._due[name] for name in names if name in self._due), default=monotonic() + _LOOK)
         return min(max(due - monotonic(), 0.0), _LOOK)
 
-    async def _guarded(self, name: str) -> None:
+    async def _guarded(self, name: str) -> bool:
+        """A round of a profile, whatever comes of it; false where it was dropped."""
         metrics = self._component.process.metrics
         try:
             await self._round(name)
+        except RoundSuperseded:
+            return False
         except Exception:
             LOG.exception("a round of %s failed: internal error, please report", name)
             metrics.add("koordpolicy_internal_errors_total", place="descheduling")
+        return True
 
     async def _round(self, name: str) -> RoundReport | None:
-        """One round of a profile; None where policy cannot tell of it as a whole."""
+        """One round of a profile; None where policy cannot tell of it as a whole. Raises `RoundSuperseded` once that is told."""
         component, began = self._component, monotonic()
         metrics, graph = component.process.metrics, component.live.graph
         revision, target = component.revision_of(graph.digest), f"{KIND}/{name}"
@@ -179,16 +220,59 @@ class Descheduler:
             component.troubles.add(target, graph.digest, str(error), example=f"profile {name}")
             metrics.add("koordpolicy_descheduler_rounds_total", profile=name, result="failed")
             return None
-        relocations = await self._asked(rules, graph)
-        snapshot = await in_slices(snapshot_of(self.objects, graph.catalogue, now_ns(), self._records))
-        report = await in_slices(
-            run_round(rules, snapshot, graph.catalogue, self._memories, self._evictor.allowed, relocations)
+        asked = (
+            (Component.DESCHEDULER, Component.SCHEDULER)
+            if _asks_scheduler(rules)
+            else (Component.DESCHEDULER,)
         )
-        component.counts.add(target, revision)
+        standing = StandingGraph(graph, lambda: component.live.graph, asked)
+        under_way = self._under_way = RoundUnderWay(name, revision, now_ns(), standing)
+        try:
+            return await self._round_by(rules, graph, under_way, began)
+        except RoundSuperseded:
+            self._drop(under_way)
+            raise
+        finally:
+            self._under_way = None
+
+    def _drop(self, under_way: RoundUnderWay) -> None:
+        """Tell of a round that is dropped."""
+        component, left = self._component, under_way.left()
+        by = component.revision_of(component.live.graph.digest)
+        LOG.warning(
+            "the round of %s by revision %s is dropped, since %s decides now: %s",
+            under_way.profile, under_way.revision, by, left,
+        )  # fmt: skip
+        component.process.metrics.add(
+            "koordpolicy_descheduler_rounds_total", profile=under_way.profile, result="dropped"
+        )
+        at = time_text(now_ns())
+        self._dropped = {**under_way.status(), "droppedAt": at, "supersededBy": by, "left": left}
+
+    async def _round_by(
+        self, rules: ProfileRules, graph: RuleGraph, under_way: RoundUnderWay, began: float
+    ) -> RoundReport:
+        component, standing, name = self._component, under_way.standing, rules.name
+        metrics = component.process.metrics
+        relocations = await self._asked(rules, graph)
+        snapshot = await in_slices(
+            standing.while_it_stands(snapshot_of(self.objects, graph.catalogue, now_ns(), self._records))
+        )
+        report = await in_slices(
+            standing.while_it_stands(
+                run_round(
+                    rules, snapshot, graph.catalogue, self._memories, self._evictor.allowed, relocations
+                )
+            )
+        )
+        under_way.found = len(report.moves)
+        component.counts.add(f"{KIND}/{name}", under_way.revision)
         for _ in report.failed:
             metrics.add("koordpolicy_internal_errors_total", place="descheduling")
         metrics.observe("koordpolicy_descheduler_round_seconds", monotonic() - began)
-        results = await self._evictor.carry_out(report.moves, rules, dry=self._how.dry_run)
+        results = await self._evictor.carry_out(
+            report.moves, rules, dry=self._how.dry_run, check=standing.check
+        )
         metrics.add(
             "koordpolicy_descheduler_rounds_total", profile=name, result="idle" if report.idle else "done"
         )
@@ -205,7 +289,7 @@ class Descheduler:
         """Who is asked whether pods end better elsewhere; None where policy does not want to know. What that takes is had from the
         first round on that needs it.
         """
-        if not any(one.may_ask_scheduler for one in rules.strategies):
+        if not _asks_scheduler(rules):
             return None
         found = self._relocations
         if found is None or not found.follow(graph):
@@ -216,6 +300,10 @@ class Descheduler:
 
     def _told(self, move: Move, result: EvictionResult, said: str) -> None:
         pod = "/".join(move.pod.key)
+        if (under_way := self._under_way) is not None:
+            under_way.told += 1
+            under_way.evicted += result is EvictionResult.EVICTED
+            under_way.migrating += result is EvictionResult.MIGRATING
         metrics, recorder = self._component.process.metrics, self._component.recorder
         metrics.add("koordpolicy_descheduler_evictions_total", strategy=move.strategy, result=str(result))
         if result is EvictionResult.EVICTED:
@@ -229,3 +317,8 @@ class Descheduler:
         elif result is EvictionResult.REFUSED:
             message = f"Pod stays on node {move.node}, which {move.strategy} would have it leave: {said}"
             recorder.record(move.pod.raw, "NotDescheduled", message, type="Warning", action="Migrating")
+
+
+def _asks_scheduler(rules: ProfileRules) -> bool:
+    """Whether a round asks a scheduler where pods would end."""
+    return any(one.may_ask_scheduler for one in rules.strategies)

@@ -44,7 +44,7 @@ class _Entry(CorrelatedEvent):
 class Recorder:
     """Writes the events of one `component`; `instance` tells its replicas apart.
 
-    `now_ns` gives nanoseconds since 1970. `dropped` counts what was not written, by reason.
+    `now_ns` gives nanoseconds since 1970. Without `writes`, as in a dry run, nothing recorded is heard of. `dropped` counts what was not written, by reason.
     """
 
     def __init__(
@@ -56,9 +56,11 @@ class Recorder:
         now_ns: Callable[[], int],
         backoff: Backoff,
         limits: EventLimits | None = None,
+        writes: bool = True,
     ) -> None:
         self.dropped: dict[str, int] = {"rate": 0, "queue": 0, "refused": 0, "unreachable": 0}
         self._cluster = cluster
+        self._writes = writes
         self._ours = {
             "source": {"component": component, "host": instance},
             "reportingComponent": component,
@@ -84,6 +86,8 @@ class Recorder:
         action: str = "",
     ) -> None:
         """See `EventRecorder`; written soon, by `run`."""
+        if not self._writes:
+            return
         entry = self._correlator.note(regarding, reason, message, type=type, action=action)
         if entry is None:
             self.dropped["rate"] += 1

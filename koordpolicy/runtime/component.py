@@ -18,6 +18,7 @@ from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.event_correlator import EventLimits
 from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.port import Cluster
+from koordpolicy.kube.read_only import ReadOnlyCluster
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.runtime.apiserver import GRACE, ServerSight, follow
@@ -128,17 +129,27 @@ class ComponentOptions:
 
     Of a component that is `one_per_node` there are thousands: none renews a lease or writes into an object that all of
     them write. It says on its node's own objects which policies it runs.
+
+    Without `reports` nobody is told that this process is there, or what it makes of its policies: it does something once, by
+    files that may be anybody's. Without `writes` it writes nothing at all into the cluster, and does not report either.
     """
 
     prepare: Prepare | None = None
     leads_rollouts: bool = False
     events: EventLimits | None = None
     one_per_node: bool = False
+    reports: bool = True
+    writes: bool = True
     source: Callable[[Cluster, Backoff], Source] | None = None
     packs: PackFinder = find_pack
     checked: bool = False
     gate: Callable[[Metrics], Gate] | None = None
     routes: tuple[Route, ...] = ()
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the process writes into the objects of all which policies it runs."""
+        return self.reports and self.writes and not self.one_per_node
 
 
 USUAL: Final = ComponentOptions()
@@ -198,7 +209,8 @@ async def running_component(
     who = Who(process.component, settings.instance, settings.node)
     async with AsyncExitStack() as stack:
         sight = ServerSight(RequestCounts(metrics), monotonic)
-        cluster = await stack.enter_async_context(_cluster(process, settings, sight))
+        connected = await stack.enter_async_context(_cluster(process, settings, sight))
+        cluster: Cluster = connected if options.writes else ReadOnlyCluster(connected)
         leadership = Leadership(
             cluster,
             settings.namespace,
@@ -214,7 +226,7 @@ async def running_component(
             return options.leads_rollouts and leadership.leads
 
         def stands_in() -> bool:
-            return not (options.leads_rollouts or options.one_per_node) and reporter.stands_in
+            return options.is_shown and not options.leads_rollouts and reporter.stands_in
 
         recorder = Recorder(
             cluster,
@@ -223,6 +235,7 @@ async def running_component(
             now_ns=now_ns,
             backoff=RunningComponent.backoff(),
             limits=options.events,
+            writes=options.writes,
         )
         metrics.count_elsewhere("koordpolicy_events_dropped_total", recorder)
         sync = None if settings.repository is None else _sync(settings.repository)
@@ -254,7 +267,7 @@ async def running_component(
                 node=settings.node,
                 leads=leads_rollouts,
                 stands_in=stands_in,
-                publishes=not options.one_per_node,
+                publishes=options.is_shown,
             ),
             options=Options(
                 options.packs,
@@ -270,7 +283,7 @@ async def running_component(
         live.subscribe(lambda _: process.readiness.reached("policies"))
         counts = DecisionCounts(metrics)
         log = _log(process, settings, stack)
-        reviews = ClusterReviews(cluster)
+        reviews = ClusterReviews(connected)  # what is asked there is kept nowhere
         routes = (
             *health_routes(process, live),
             *_sync_routes(process, settings, sync),
@@ -318,12 +331,8 @@ async def running_component(
         tasks.start("events", recorder.run())
         tasks.start("conditions", troubles.follow())
         tasks.start("policies", live.run())
-        reporting = []
-        if not options.one_per_node:
-            reporting = [
-                tasks.start("presence", presence.run()),
-                tasks.start("report", reporter.run()),
-            ]
+        shown = {"presence": presence.run, "report": reporter.run} if options.is_shown else {}
+        reporting = [tasks.start(name, run()) for name, run in shown.items()]
         yield RunningComponent(
             process,
             cluster,

@@ -36,6 +36,10 @@ class CannotStart(Exception):
     """The process cannot do its work as it was started; the message says why and what to do (exit code 2)."""
 
 
+class CannotFinish(Exception):
+    """What the process was started to do once cannot be done; the message says why and what to do (exit code 1)."""
+
+
 @dataclass(slots=True)
 class Readiness:
     """Conditions by name that must all hold before the process counts as ready: None, or why it does not hold."""
@@ -235,17 +239,21 @@ def _outcome(whole: asyncio.Task[None], process: Process) -> int:
     if error is None:
         LOG.info("stopped")
         return OK
-    cause = _cannot_start(error)
-    if cause is not None:
+    cause = _cause(error)
+    if isinstance(cause, CannotStart):
         LOG.error("%s cannot start: %s", process.component, cause)
         return CANNOT_START
+    if cause is not None:
+        LOG.error("%s ends: %s", process.component, cause)
+        return CRASHED
     LOG.critical("%s failed", process.component, exc_info=error)
     return CRASHED
 
 
-def _cannot_start(error: BaseException) -> CannotStart | None:
-    if isinstance(error, CannotStart):
+def _cause(error: BaseException) -> CannotStart | CannotFinish | None:
+    """What people are told in words, without a traceback."""
+    if isinstance(error, CannotStart | CannotFinish):
         return error
     if isinstance(error, BaseExceptionGroup):
-        return next(filter(None, map(_cannot_start, error.exceptions)), None)
+        return next((cause for one in error.exceptions if (cause := _cause(one)) is not None), None)
     return None

@@ -19,10 +19,15 @@ _SAMPLING = 0.1
 
 
 def add_process_flags(
-    parser: argparse.ArgumentParser, *, elects: bool = True, port: int = 8080, traces: bool = True
+    parser: argparse.ArgumentParser,
+    *,
+    elects: bool = True,
+    port: int = 8080,
+    traces: bool = True,
+    unless: str = "",
 ) -> None:
     """Declare them; `elects` says whether replicas elect a leader, `port` where status is served by default, `traces` whether
-    the process makes spans.
+    the process makes spans. `unless` is said of that place where something else may be the default.
     """
     policies = parser.add_argument_group("policies").add_mutually_exclusive_group()
     policies.add_argument(
@@ -86,7 +91,7 @@ def add_process_flags(
             default=True,
             help="work only while leading, when there are several replicas (default: yes)",
         )
-    add_serving_flags(parser.add_argument_group("serving"), f"127.0.0.1:{port}")
+    add_serving_flags(parser.add_argument_group("serving"), f"127.0.0.1:{port}", unless=unless)
     shown = parser.add_argument_group("observing")
     shown.add_argument(
         "--unready-after",

@@ -8,14 +8,14 @@ from koordpolicy.cli.flags.tls import add_tls_flags
 HTTP = "--http"
 
 
-def add_serving_flags(parser: Flags, default: str, *, delegates: bool = True) -> None:
-    """Declare them; `delegates` says whether there is a cluster that can be asked about callers."""
+def add_serving_flags(parser: Flags, default: str, *, delegates: bool = True, unless: str = "") -> None:
+    """Declare them; `delegates` says whether there is a cluster that can be asked about callers, `unless` what may change the default."""
     parser.add_argument(
         HTTP,
         metavar="[HOST]:PORT",
         default=default,
         help="serve /healthz, /readyz, /metrics and /statusz there, and at / who may read what; port 0 takes a free one,"
-        f" no host every address, `off` none ({default})",
+        f" no host every address, `off` none ({unless}{default})",
     )
     add_tls_flags(
         parser,

@@ -8,7 +8,7 @@ from typing import Final
 
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.descheduler.evictor import EvictionResult
+from koordpolicy.descheduler.evictor import Check, EvictionResult, always
 from koordpolicy.descheduler.migration.arbitration import Arbitration, Released
 from koordpolicy.descheduler.migration.evictors import MigrationEvictor
 from koordpolicy.descheduler.migration.job import MigrationJob
@@ -19,6 +19,7 @@ from koordpolicy.descheduler.migration.steps import MigrationHost, MigrationStep
 from koordpolicy.descheduler.migration.workloads import WorkloadFinder
 from koordpolicy.descheduler.moves import Move
 from koordpolicy.descheduler.rules import ProfileRules, Stays
+from koordpolicy.descheduler.under_way import StandingGraph
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from koordpolicy.kube.event_correlator import EventRecorder
@@ -93,8 +94,10 @@ class MigrationDriver:
         """Whether a pod is being migrated."""
         return any(not one.done for one in self.jobs.of_pod(pod))
 
-    async def migrate(self, move: Move, profile: ProfileRules) -> tuple[EvictionResult, str]:
-        """Make a job for a pod that is to go; what came of it, and why there is none."""
+    async def migrate(
+        self, move: Move, profile: ProfileRules, check: Check = always
+    ) -> tuple[EvictionResult, str]:
+        """Make a job for a pod that is to go; what came of it, and why there is none. Raises what `check` raises."""
         graph = self._site.graph()
         rules = self.rules_of(graph)
         if rules is None or not rules.enabled:
@@ -102,6 +105,7 @@ class MigrationDriver:
         job = await self._arbitration.job_for(move, rules, graph, profile)
         if isinstance(job, Stays):
             return EvictionResult.REFUSED, f"{job.condition}: {job.reason}"
+        check()  # its workload may have been read meanwhile
         try:
             await self.jobs.create(job)
         except AlreadyExists:
@@ -118,21 +122,26 @@ class MigrationDriver:
         self._remembered = False
 
     async def look(self, rules: MigrationRules, graph: RuleGraph) -> None:
-        """One look at all jobs, where policy has them carried out."""
+        """One look at all jobs, where policy has them carried out; none begins or goes on once another revision decides otherwise."""
         if not self._remembered:
             self._steps.remember(self.jobs.every(), rules)
             self._remembered = True
         if not rules.enabled:
             return
         self._steps.follow(rules)
+        standing = StandingGraph(graph, self._site.graph)
         try:
             released = await self._arbitration.round(rules, graph)
         except KubeError as error:
             LOG.warning("no migration begins for now: %s", error)
             released = []
         for one in released:
+            if not standing.stands:
+                return
             await self._guarded(one.job, self._release(one))
         for job in self.jobs.every():
+            if not standing.stands:
+                return
             if job.done:
                 await self._guarded(job, self._steps.clean(job))
             elif job.ours and not job.paused and (job.passed or job.phase == "Running"):

@@ -304,7 +304,7 @@ METRICS: Final = (
     Metric(
         "koordpolicy_descheduler_rounds_total",
         MetricKind.COUNTER,
-        "Rounds of the descheduler, by profile and result (done, idle, failed).",
+        "Rounds of the descheduler, by profile and result (done, idle, failed, or dropped, when another revision decided meanwhile).",
         ("profile", "result"),
     ),
     Metric(

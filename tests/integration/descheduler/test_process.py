@@ -1,10 +1,11 @@
 """The descheduler as a real process on a real API server: who goes, who stays, and what is said of it."""
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -187,3 +188,66 @@ def test_a_node_that_flaps_moves_nothing(site: Site) -> None:
                 assert sorted(site.pods()) == list(PODS)
         _report(site, PODS)
         site.eventually(lambda: len(site.pods()) < len(PODS), "one that stays too full gives pods away")
+
+
+_WRITTEN = (
+    "/api/v1/events",
+    "/apis/koordpolicy.io/v1alpha1/policyrevisions",
+    "/apis/coordination.k8s.io/v1/leases",
+)
+
+
+def _once(site: Site, *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        _command(site, "--once", *more),
+        capture_output=True, text=True, timeout=60, check=False, env={"PYTHONPATH": str(REPOSITORY), "PATH": ""},
+    )  # fmt: skip
+
+
+def _stored(site: Site) -> dict[str, dict[str, str]]:
+    """What there is of what processes write, by UID with its version; without what the API server keeps of itself."""
+    return {
+        path: {
+            one["metadata"]["uid"]: one["metadata"]["resourceVersion"]
+            for one in site.do("GET", path)["items"]
+            if not one["metadata"]["name"].startswith("apiserver-")
+        }
+        for path in _WRITTEN
+    }
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_dry_run_writes_nothing_and_serves_nothing(site: Site, broken: bool) -> None:
+    if broken:
+        site.write("other.yaml", "kind: [")
+    before = _stored(site)
+    with socket.socket() as taken:  # as by a manager on the same machine
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):  # then somebody else serves there
+            taken.bind(("127.0.0.1", 8080))
+            taken.listen()
+        done = _once(site, "--dry-run")
+    assert done.returncode == int(broken), done.stderr
+    assert ("pod to move" in done.stdout) != broken
+    assert _stored(site) == before
+    assert sorted(site.pods()) == list(PODS)
+
+
+def test_one_round_shows_nobody_its_revision_and_ends_where_tests_fail(site: Site) -> None:
+    revisions = _stored(site)[_WRITTEN[1]]
+    test = {
+        "apiVersion": "koordpolicy.io/v1alpha1", "kind": "PolicyTest", "metadata": {"name": "t"},
+        "spec": {"cases": [{
+            "name": "no", "target": "Descheduling/koord-descheduler.enabled", "expect": {"value": False},
+        }]},
+    }  # fmt: skip
+    site.write("test.yaml", json.dumps(test))
+    done = _once(site)
+    assert done.returncode == 1, done.stderr
+    assert "is rejected" in done.stderr and "descheduler ends: " in done.stderr
+    assert sorted(site.pods()) == list(PODS)
+    (site.policies / "test.yaml").unlink()
+    done = _once(site)
+    assert done.returncode == 0, done.stderr
+    assert len(site.pods()) < len(PODS)
+    assert _stored(site)[_WRITTEN[1]] == revisions

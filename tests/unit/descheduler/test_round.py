@@ -8,7 +8,7 @@ import pytest
 
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.descheduler.evictor import EvictionResult, Evictor
+from koordpolicy.descheduler.evictor import Check, EvictionResult, Evictor
 from koordpolicy.descheduler.moves import Move
 from koordpolicy.descheduler.round import (
     Memories,
@@ -245,7 +245,7 @@ class NoMigrations:
     def migrates(self, pod: PodKey) -> bool:
         return False
 
-    async def migrate(self, move: Move, profile: ProfileRules) -> tuple[EvictionResult, str]:
+    async def migrate(self, move: Move, profile: ProfileRules, check: Check) -> tuple[EvictionResult, str]:
         return EvictionResult.FAILED, ""
 
 
