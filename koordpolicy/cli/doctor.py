@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
+from koordpolicy.cli.command import CANNOT_RUN, FINDINGS, OK, CannotRunError
 from koordpolicy.cli.doctoring.api_server import clock, kinds, version
 from koordpolicy.cli.doctoring.beside import koordinator
 from koordpolicy.cli.doctoring.check import CheckOutcome, ClusterCheck, Examination, Part, looked_at
@@ -38,6 +38,8 @@ _PARTS: Final[Sequence[tuple[str, Part]]] = (
     ("Koordinator", koordinator),
     ("YARN", yarn),
 )
+_FOR_EVERYBODY: Final = frozenset({"API server", "clock"})
+"""Parts that anybody may look at, and that tell nothing of koordpolicy."""
 _COLUMN: Final = 10
 
 LIMITS: Final = ClientLimits(request=15.0, attempts=2)
@@ -55,7 +57,14 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         terminal.print(json_text(_data(found), indent=2))
     else:
         terminal.print("\n".join(_lines(found, terminal.width)))
-    return FINDINGS if any(one.outcome is CheckOutcome.FAILED for one in found) else OK
+    if any(one.outcome is CheckOutcome.FAILED for one in found):
+        return FINDINGS
+    if all(one.outcome is CheckOutcome.UNKNOWN for one in found if one.subject not in _FOR_EVERYBODY):
+        terminal.say(
+            "nothing can be said: you may read none of the objects that tell; ask as an administrator of the cluster"
+        )
+        return CANNOT_RUN
+    return OK
 
 
 async def _examined(
@@ -114,4 +123,5 @@ def _lines(found: Sequence[ClusterCheck], width: int) -> Iterator[str]:
             yield from labelled("", f"-> {one.remedy}", width, column=2 + _COLUMN)
     worst = {outcome: sum(one.outcome is outcome for one in found) for outcome in CheckOutcome}
     yield ""
-    yield f"{worst[CheckOutcome.FAILED]} failed, {worst[CheckOutcome.WARNING]} to look at, {worst[CheckOutcome.GOOD]} ok"
+    unknown = f", {worst[CheckOutcome.UNKNOWN]} unknown" if worst[CheckOutcome.UNKNOWN] else ""
+    yield f"{worst[CheckOutcome.FAILED]} failed, {worst[CheckOutcome.WARNING]} to look at, {worst[CheckOutcome.GOOD]} ok{unknown}"

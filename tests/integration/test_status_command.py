@@ -73,6 +73,19 @@ def test_nothing_runs_yet(site: WebhookSite) -> None:
     assert [outcome for outcome, _ in found["permissions"]] == ["ok"] * 4
 
 
+def test_a_manager_without_webhooks_leaves_their_configurations_empty(site: WebhookSite) -> None:
+    def told() -> list[tuple[str, str]]:
+        return diagnosed(site)["webhooks"]
+
+    empty = "the configurations name no webhook: "
+    ours = (
+        "the manager that leads serves none (it runs without `--webhook`), or no policy speaks of any object"
+    )
+    assert told() == [("warning", f"{empty}no manager leads, or {ours}")]
+    with site.manager("m0"):
+        assert eventually(lambda: told() == [("warning", empty + ours)]), told()
+
+
 def test_a_manager_with_webhooks_is_well(running: WebhookSite) -> None:
     def well() -> bool:
         found = diagnosed(running)
@@ -189,6 +202,12 @@ def test_who_may_read_nothing_is_told_what_to_bind(site: WebhookSite) -> None:
     code, text = run(site, "status", user="nobody")
     assert code == 2
     assert "koordpolicy-snapshot" in text
+    code, text = run(site, "doctor", user="nobody")
+    assert code == 2, text
+    assert "0 failed, 0 to look at, 1 ok, 7 unknown" in text
+    assert "nothing can be said" in text
+    code, text = run(site, "doctor", "-o", "json", user="nobody")
+    assert (code, len(json.loads(text))) == (2, 8)
 
 
 def test_a_koordinator_beside_us(running: WebhookSite) -> None:

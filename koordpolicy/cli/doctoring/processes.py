@@ -12,6 +12,13 @@ from koordpolicy.runtime.reports.presence import TERMS
 _GOOD_FOR = int(TERMS.duration * 10**9)
 
 
+async def leads(examination: Examination, component: str) -> bool:
+    """Whether one of a component's processes holds its leader's lease and still renews its own. Raises KubeError."""
+    now = examination.now()
+    found = cluster_status({resources.LEASES.plural: await examination.all(resources.LEASES)}, now)
+    return any(one.component == component and one.leads and not _late(one, now) for one in found.processes)
+
+
 async def processes(examination: Examination) -> Iterable[ClusterCheck]:
     """Whether each component is there, has one leader, and can take the newest revision."""
     found = cluster_status(
@@ -27,15 +34,19 @@ async def processes(examination: Examination) -> Iterable[ClusterCheck]:
                 "processes",
                 CheckOutcome.FAILED,
                 "none holds a Lease `koordpolicy-instance-*`",
-                "apply deploy/ or install the chart; processes with `--no-leader-election` hold none",
+                "apply deploy/ or install the chart; processes with `--no-leader-elect` hold none",
             )
         ]
     now = examination.now()
     return [check for name in sorted(by_component) for check in _component(name, by_component[name], now)]
 
 
+def _late(one: FoundProcess, now: int) -> bool:
+    return one.renewed is not None and now - one.renewed > _GOOD_FOR
+
+
 def _component(name: str, found: Sequence[FoundProcess], now: int) -> Iterator[ClusterCheck]:
-    late = [one for one in found if one.renewed is not None and now - one.renewed > _GOOD_FOR]
+    late = [one for one in found if _late(one, now)]
     there = len(found) - len(late)
     leaders = [one.instance for one in found if one.leads and one not in late]
     if there:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from koordpolicy.cli.counted import counted
 from koordpolicy.cli.doctoring.check import CheckOutcome, ClusterCheck, Examination
+from koordpolicy.cli.doctoring.processes import leads
 from koordpolicy.cli.rollouts.text import span
 from koordpolicy.kube import resources
 from koordpolicy.kube.errors import Forbidden, KubeError, NotFound
@@ -56,7 +57,8 @@ async def webhooks(examination: Examination) -> Iterable[ClusterCheck]:
                 ClusterCheck(
                     "webhooks",
                     CheckOutcome.WARNING,
-                    "the configurations name no webhook: no manager leads, or no policy speaks of any object",
+                    f"the configurations name no webhook: {', or '.join(await _reasons(examination))}",
+                    "give managers `--webhook :9876`, as deploy/manager and the chart do",
                 )
             )
         return found
@@ -65,6 +67,19 @@ async def webhooks(examination: Examination) -> Iterable[ClusterCheck]:
     found += await _secret(examination)
     found += await _reached(examination, entries)
     return found
+
+
+async def _reasons(examination: Examination) -> Iterator[str]:
+    """Why nobody may have written any into them."""
+    try:
+        led = await leads(examination, "manager")
+    except KubeError:
+        led = False
+    ours = (
+        "the manager that leads serves none (it runs without `--webhook`)",
+        "no policy speaks of any object",
+    )
+    return iter(ours if led else ("no manager leads", *ours))
 
 
 def _configured(entries: Sequence[Mapping[str, Any]]) -> Iterator[ClusterCheck]:

@@ -26,5 +26,5 @@ def _add(parser: argparse.ArgumentParser) -> None:
 USAGE = Usage(
     _add,
     "Changes nothing: one policy that must be refused is tried as a dry run. What a node's kernel can do is told by `koordpolicy agent --doctor` there. "
-    "Exit code: 0 well, 1 something failed, 2 could not run.",
+    "Exit code: 0 well, 1 something failed, 2 could not run, or you may read so little that nothing can be said.",
 )

@@ -24,6 +24,7 @@ from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.policies.revisions import Reason
 from koordpolicy.runtime.reports.conditions import READY
 from koordpolicy.runtime.reports.presence import COMPONENT, INSTANCE, LABEL, SOURCE_TROUBLE
+from koordpolicy.runtime.rollout.state import WAITS, Phase
 
 LENT: Final[Mapping[str, str]] = MappingProxyType(
     {BATCH_CPU: CPU, BATCH_MEMORY: MEMORY, MID_CPU: CPU, MID_MEMORY: MEMORY}
@@ -71,8 +72,8 @@ class FoundProcess:
     """A process that holds a lease of its own. `renewed` as the lease says, in nanoseconds since 1970, None where it does not.
 
     `runs` is the revision that it decides by, "" where none names it; `rejects` one that it cannot take, `turned_back` one
-    that its rollout ended, which is no fault of the process; `leads` the leases that it holds as leader.
-    `source_trouble` is why it has no new policies for now, "" where its source is well.
+    that its rollout ended, which is no fault of the process; `shadows` one whose answers it only compares, `canary` one that it
+    decides by for a part, both at a step of a rollout; `leads` the leases that it holds as leader. `source_trouble` is why it has no new policies for now, "" where its source is well.
     """
 
     component: str
@@ -81,6 +82,8 @@ class FoundProcess:
     runs: str = ""
     rejects: str = ""
     turned_back: str = ""
+    shadows: str = ""
+    canary: str = ""
     leads: tuple[str, ...] = ()
     source_trouble: str = ""
 
@@ -171,6 +174,12 @@ def _troubles(status: ClusterStatus) -> Iterator[str]:
     newest = next(iter(status.revisions), None)
     if newest is not None and newest.refused and newest.ready is not None:
         yield f"the newest revision of `{newest.revision.bundle}` is not in force: {newest.ready.reason}"
+    for known in status.revisions:
+        rollout = known.revision.status.rollout
+        if rollout is not None and rollout.phase == Phase.PAUSED:
+            name = known.revision.name
+            why = f" ({rollout.message})" if rollout.message not in ("", WAITS) else ""
+            yield f"rollout `{name}` waits to be resumed{why}: koordpolicy rollout resume {name}"
     for one in status.processes:
         if one.rejects:
             yield f"{one.component} {one.instance} cannot take revision {one.rejects}"
@@ -259,12 +268,18 @@ def _processes(
     runs: dict[tuple[str, str], str] = {}
     rejects: dict[tuple[str, str], str] = {}
     turned_back: dict[tuple[str, str], str] = {}
+    shadows: dict[tuple[str, str], str] = {}
+    canary: dict[tuple[str, str], str] = {}
     for known in reversed(revisions):  # what the newest says of a process is what holds
         ended = known.ready is not None and known.ready.reason in _ENDED
-        refused = turned_back if ended else rejects
+        by_state = {
+            InstanceState.ACTIVE: runs,
+            InstanceState.REJECTED: turned_back if ended else rejects,
+            InstanceState.SHADOW: shadows,
+            InstanceState.CANARY: canary,
+        }
         for one in known.revision.status.instances:
-            said = refused if one.state is InstanceState.REJECTED else runs
-            said[one.component, one.name] = known.revision.revision
+            by_state[one.state][one.component, one.name] = known.revision.revision
     members: list[_Held] = []
     leads: dict[str, list[str]] = defaultdict(list)
     for obj in leases:
@@ -278,8 +293,12 @@ def _processes(
     for member in sorted(members, key=lambda one: (one.component, one.instance)):
         key = (member.component, member.instance)
         led = tuple(sorted(leads.get(member.holder, ())))
-        running, rejected, back = (said.get(key, "") for said in (runs, rejects, turned_back))
-        yield FoundProcess(*key, member.renewed, running, rejected, back, led, member.source_trouble)
+        running, rejected, back, shadowed, tried = (
+            table.get(key, "") for table in (runs, rejects, turned_back, shadows, canary)
+        )
+        yield FoundProcess(
+            *key, member.renewed, running, rejected, back, shadowed, tried, led, member.source_trouble
+        )
 
 
 class _Held(NamedTuple):

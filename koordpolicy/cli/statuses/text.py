@@ -1,5 +1,6 @@
 """How a cluster fares, for people in the width of their terminal, and as plain data."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from koordpolicy.model.protocol import CPU, MEMORY
 from koordpolicy.model.time import time_text
 
 _DIGITS: Final = 12
+_FEWER_DIGITS: Final = 7
+"""Of two revisions in one cell; as Git shortens commits."""
 _MOST_REVISIONS: Final = 5
 _MOST_DIAGNOSTICS: Final = 5
 _MOST_PROCESSES: Final = 20
@@ -93,15 +96,14 @@ def _processes(status: ClusterStatus, now: int, width: int) -> Iterator[str]:
     if not status.processes and not status.agents and not status.dry_runs:
         yield "no processes: none holds a Lease `koordpolicy-instance-*`"
         return
-    rows: list[Sequence[str]] = [("COMPONENT", "INSTANCE", "LEADS", "RUNS", "RENEWED")]
-    rows += [
-        (one.component, one.instance, _leads(one), _runs(one), _ago(one.renewed, now))
-        for one in status.processes[:_MOST_PROCESSES]
-    ]
+    marked = list(_table(_process_rows(status, now, marks=True))) if status.processes else []
+    fits = max(map(len, marked), default=0) <= width
     if status.processes:
-        yield from _table(rows)
+        yield from marked if fits else _table(_process_rows(status, now, marks=False))
     if len(status.processes) > _MOST_PROCESSES:
         yield f"and {counted(len(status.processes) - _MOST_PROCESSES, 'more', '')}"
+    if not fits:
+        yield from _trials(status.processes, width)
     if status.agents:
         said = ", ".join(
             f"{number:,} run {named(revision) or 'nothing'}" for revision, number in _most(status.agents)
@@ -123,9 +125,40 @@ def _leads(one: FoundProcess) -> str:
     return "yes" if one.leads else ""
 
 
-def _runs(one: FoundProcess) -> str:
+def _process_rows(status: ClusterStatus, now: int, *, marks: bool) -> Iterator[Sequence[str]]:
+    """The table of processes; with `marks` it says which revision each tries in a rollout."""
+    yield "COMPONENT", "INSTANCE", "LEADS", "RUNS", "RENEWED"
+    for one in status.processes[:_MOST_PROCESSES]:
+        yield one.component, one.instance, _leads(one), _runs(one, marks=marks), _ago(one.renewed, now)
+
+
+def _trials(found: Sequence[FoundProcess], width: int) -> Iterator[str]:
+    """Which revisions are tried by how many processes, where the table has no room for it."""
+    for label, tried, verbs, what in (
+        (
+            "shadow",
+            Counter(one.shadows for one in found),
+            ("compares its", "compare their"),
+            "answers with those of",
+        ),
+        ("canary", Counter(one.canary for one in found), ("decides", "decide"), "for a part by"),
+    ):
+        for revision, number in _most({name: count for name, count in tried.items() if name}):
+            yield from labelled(
+                label, f"{number:,} of these {verbs[number > 1]} {what} {named(revision)}", width, indent=0
+            )
+
+
+def _runs(one: FoundProcess, *, marks: bool) -> str:
+    tried = [(word, name) for word, name in (("shadow", one.shadows), ("canary", one.canary)) if name]
+    if marks and tried:
+        runs = named(one.runs)[:_FEWER_DIGITS] + "".join(
+            f" ({word}: {named(name)[:_FEWER_DIGITS]})" for word, name in tried
+        )
+    else:
+        runs = named(one.runs)
     return (
-        named(one.runs)
+        runs
         + (f" (cannot take {named(one.rejects)})" if one.rejects else "")
         + (f" (back from {named(one.turned_back)})" if one.turned_back else "")
     )
@@ -232,6 +265,8 @@ def status_data(status: ClusterStatus) -> Mapping[str, Any]:
                 "runs": one.runs or None,
                 "rejects": one.rejects or None,
                 "turnedBack": one.turned_back or None,
+                "shadows": one.shadows or None,
+                "canary": one.canary or None,
                 "leads": list(one.leads),
                 "sourceTrouble": one.source_trouble or None,
             }

@@ -15,6 +15,7 @@ from koordpolicy.runtime.rollout.plan import RolloutGuard, RolloutPlan
 from koordpolicy.runtime.rollout.state import (
     SOMEBODY,
     SYSTEM,
+    WAITS,
     Entry,
     Phase,
     RolloutAction,
@@ -170,7 +171,7 @@ def _onward(state: RolloutProgress, plan: RolloutPlan, now: int, seen: Seen) -> 
     if unknown:
         return replace(state, message=f"waits: {_named(unknown)} cannot be told yet")
     if step.until_resumed:
-        return _paused(state, now, "waits to be resumed")
+        return _paused(state, now, WAITS)
     return _next(state, plan, now)
 
 

@@ -16,6 +16,10 @@ SOMEBODY: Final = "somebody"
 """Who asked without a name, as by an annotation."""
 
 
+WAITS: Final = "waits to be resumed"
+"""Why a rollout is paused whose step says so."""
+
+
 class Phase(StrEnum):
     """PROGRESSING goes from step to step, PAUSED waits for somebody; the others are ends.
 

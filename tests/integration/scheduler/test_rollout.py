@@ -49,6 +49,13 @@ def standing(site: Site) -> dict[str, Any]:
     return dict(found[0]) if found else {}
 
 
+def processes(site: Site) -> list[dict[str, Any]]:
+    """What `koordpolicy status` tells of processes; whether all is well is not asked."""
+    out = io.StringIO()
+    main(["status", "--output", "json", "--kubeconfig", str(site.access.kubeconfig())], Terminal(out, out))
+    return list(json.loads(out.getvalue())["processes"])
+
+
 def two_nodes(site: Site) -> None:
     """One of which half is taken, of CPU as of memory, and one that is empty."""
     for name in ("busy", "empty"):
@@ -80,6 +87,9 @@ def test_a_scheduler_alone_takes_a_guarded_revision_to_its_end(site: Site) -> No
         before = active(scheduler.status)
         site.write("packing.yaml", PACKING)
         site.eventually(lambda: standing(site).get("stepName") == "shadow", "it begins without a manager")
+        site.eventually(lambda: processes(site)[0]["shadows"], "status tells of the shadow")
+        (process,) = processes(site)
+        assert process["runs"] != process["shadows"] == standing(site)["revision"]
         assert set(placed(site, ["p-1", "p-2", "p-3", "p-4"]).values()) == {"empty"}
         site.eventually(lambda: standing(site)["phase"] == "Complete", "it ends by itself")
         site.eventually(lambda: active(scheduler.status) != before, "the new revision decides")

@@ -228,6 +228,63 @@ def test_who_turns_back_from_an_aborted_revision_is_not_at_fault() -> None:
     assert found.troubles == ("the newest revision of `fleet` is not in force: Aborted",)
 
 
+def rolled_out(state: str, *, instance: str = "m-0", **rollout: Any) -> ClusterStatus:
+    """One manager, and a second revision at a step of its rollout."""
+
+    def entries(state: str) -> list[dict[str, str]]:
+        return [{"name": instance, "component": "manager", "state": state}]
+
+    return cluster_status(
+        {
+            "policyrevisions": [
+                revision(GOOD, 60, instances=entries("Active")),
+                revision(BAD, 2, ready="False", reason="Rollout", instances=entries(state), rollout=rollout),
+            ],
+            "leases": [
+                lease(f"koordpolicy-instance-manager-{instance}", "h", member=("manager", instance)),
+                lease("koordpolicy-manager", "h"),
+            ],
+        },
+        NOW,
+    )
+
+
+@pytest.mark.parametrize(("state", "key"), [("Shadow", "shadows"), ("Canary", "canary")])
+def test_a_process_runs_the_revision_that_decides_and_tries_another(state: str, key: str) -> None:
+    found = rolled_out(state, phase="Progressing")
+    [process] = found.processes
+    assert (process.runs, getattr(process, key)) == (GOOD, BAD)
+    lines = list(status_lines(found, NOW, 80))
+    assert f"manager    m-0       yes    {GOOD[:7]} ({state.lower()}: {BAD[:7]})  3s ago" in lines
+    said = status_data(found)["processes"][0]
+    assert (said["runs"], said[key]) == (GOOD, BAD)
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("Shadow", f"shadow       1 of these compares its answers with those of {BAD[:12]}"),
+        ("Canary", f"canary       1 of these decides for a part by {BAD[:12]}"),
+    ],
+)
+def test_what_is_tried_stands_below_where_the_table_has_no_room(state: str, said: str) -> None:
+    pod = "koordpolicy-manager-7d9c8b6f5-abcde"
+    lines = list(status_lines(rolled_out(state, instance=pod, phase="Progressing"), NOW, 80))
+    assert f"manager    {pod}  yes    {GOOD[:12]}  3s ago" in lines
+    assert said in lines
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_rollout_that_waits_for_somebody_is_to_be_looked_at() -> None:
+    name = f"fleet-{BAD[:12]}"
+    resume = f"koordpolicy rollout resume {name}"
+    assert not [one for one in rolled_out("Shadow", phase="Progressing").troubles if "resume" in one]
+    waits = rolled_out("Shadow", phase="Paused", message="waits to be resumed").troubles
+    assert f"rollout `{name}` waits to be resumed: {resume}" in waits
+    paused = rolled_out("Shadow", phase="Paused", message="paused by ann").troubles
+    assert f"rollout `{name}` waits to be resumed (paused by ann): {resume}" in paused
+
+
 def test_a_process_whose_source_fails_is_told_of() -> None:
     one = lease("koordpolicy-instance-manager-m-0", "m-0_1", member=("manager", "m-0"))
     one["metadata"]["annotations"]["koordpolicy.io/source-trouble"] = "/policies: gone"
