@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from koordpolicy.console.worlds.endings import GONE
 from koordpolicy.console.worlds.pictured import PicturedWorld, Seen
@@ -13,11 +13,16 @@ from koordpolicy.diagnostics.wording import worded
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError
+from koordpolicy.runtime.clock import monotonic
 
 LOG: Final = logging.getLogger(__name__)
 
 _REMEMBERED: Final = 20_000
 """Pods that are told of when they are not there any more."""
+_LONGEST_LOOK: Final = 300.0
+"""Seconds after which a look is given up and begun anew, whatever it waits for."""
+_GRACE: Final = 10.0
+"""Seconds that a look may take longer than the one before it until the page says that what it shows is old."""
 
 
 class LiveWorld(PicturedWorld):
@@ -36,10 +41,14 @@ class LiveWorld(PicturedWorld):
         take: Callable[[], Awaitable[Snapshot]],
         interval: float,
         read_beside: Callable[[str, Snapshot], Awaitable[Beside]],
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._open: dict[tuple[str, str], PodSpan] = {}
         self._past: deque[PodSpan] = deque(maxlen=_REMEMBERED)
         self._endings: Mapping[str, str] = {}
+        self._now = clock
+        self._took = 0.0
+        self._shown_at = clock()
         super().__init__(graph, snapshot, title)
         self._take = take
         self._interval = interval
@@ -59,7 +68,22 @@ class LiveWorld(PicturedWorld):
                     span.outcome = seen.endings.get(span.pod) or self._endings.get(span.pod) or GONE
                 self._past.append(span)
         self._endings = seen.endings
+        self._shown_at = self._now()
         super().show(seen)
+
+    def clock(self) -> dict[str, Any]:
+        """See `World`: `asOf` says of when the objects are, in seconds since 1970, where there should be newer ones; `failure` then says why not."""
+        told = super().clock()
+        waited = self._now() - self._shown_at
+        why = self.trouble
+        if not why and waited > self._interval + self._took + max(_GRACE, self._took):
+            # A cluster may neither answer nor refuse, as where its store is away: only time tells.
+            why = "the cluster does not answer"
+        return {
+            **told,
+            "failure": why or told["failure"],
+            "asOf": self._snapshot.taken / 1e9 if why else None,
+        }
 
     def spans(self) -> tuple[PodSpan, ...]:
         """See `World`."""
@@ -73,10 +97,16 @@ class LiveWorld(PicturedWorld):
         """Photograph the cluster again and again; what is in the way is told on the page, until it works again."""
         while True:
             await asyncio.sleep(self._interval)
+            began = self._now()
             try:
-                snapshot = await self._take()
+                async with asyncio.timeout(_LONGEST_LOOK):
+                    snapshot = await self._take()
                 self.show(await asyncio.to_thread(self.read, snapshot))
-                self.trouble = ""
+            except TimeoutError:
+                self.trouble = f"the cluster cannot be read: it has not answered within {_LONGEST_LOOK:.0f} s"
             except (KubeError, SnapshotError) as error:
                 self.trouble = f"the cluster cannot be read: {worded(error)}"
-                LOG.warning("%s", self.trouble)
+            else:
+                self.trouble, self._took = "", self._now() - began
+                continue
+            LOG.warning("%s", self.trouble)
