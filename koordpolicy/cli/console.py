@@ -39,6 +39,7 @@ from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError
 from koordpolicy.runtime.clock import now_ns
+from koordpolicy.runtime.collector import QuietLooks
 from koordpolicy.runtime.http.authentication import Authentication
 from koordpolicy.runtime.http.serving import Endpoint
 from koordpolicy.runtime.logs import LogFormat, set_up_logging
@@ -216,9 +217,18 @@ async def _live(
 
             title = arguments.context or "the cluster of the kubeconfig"
             every = (arguments.every or _EVERY) / SECOND
-            world = LiveWorld(
-                policies.graph, await look(), title, look_again, every, partial(read_beside, cluster)
-            )
+            quietly = QuietLooks()
+            with quietly():
+                first = await look()
+                world = LiveWorld(
+                    policies.graph,
+                    first,
+                    title,
+                    look_again,
+                    every,
+                    partial(read_beside, cluster),
+                    quietly=quietly,
+                )
             hand = revisions if arguments.bearer_token_file else None
             api = _api(endpoint, policies, trials, world, revisions.all, hand)
             await _serve(process, endpoint, api, terminal, world.follow())

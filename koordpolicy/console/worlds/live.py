@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 from koordpolicy.console.worlds.endings import GONE
@@ -12,6 +13,7 @@ from koordpolicy.console.worlds.world import Beside, PodSpan
 from koordpolicy.diagnostics.wording import worded
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import KubeError
+from koordpolicy.kube.port import Object
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError
 from koordpolicy.runtime.clock import monotonic
 
@@ -21,6 +23,7 @@ _REMEMBERED: Final = 20_000
 """Pods that are told of when they are not there any more."""
 _LONGEST_LOOK: Final = 300.0
 """Seconds after which a look is given up and begun anew, whatever it waits for."""
+_AT_ONCE: Final = 500
 _GRACE: Final = 10.0
 """Seconds that a look may take longer than the one before it until the page says that what it shows is old."""
 
@@ -42,11 +45,14 @@ class LiveWorld(PicturedWorld):
         interval: float,
         read_beside: Callable[[str, Snapshot], Awaitable[Beside]],
         clock: Callable[[], float] = monotonic,
+        quietly: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
+        """Looks are taken within `quietly`, which may keep the garbage collector away."""
         self._open: dict[tuple[str, str], PodSpan] = {}
         self._past: deque[PodSpan] = deque(maxlen=_REMEMBERED)
         self._endings: Mapping[str, str] = {}
         self._now = clock
+        self._quietly = quietly
         self._took = 0.0
         self._shown_at = clock()
         super().__init__(graph, snapshot, title)
@@ -99,14 +105,24 @@ class LiveWorld(PicturedWorld):
             await asyncio.sleep(self._interval)
             began = self._now()
             try:
-                async with asyncio.timeout(_LONGEST_LOOK):
-                    snapshot = await self._take()
-                self.show(await asyncio.to_thread(self.read, snapshot))
+                with self._quietly():
+                    async with asyncio.timeout(_LONGEST_LOOK):
+                        snapshot = await self._take()
+                    seen = await asyncio.to_thread(self.read, snapshot)
+                    before = [one for some in self._snapshot.objects.values() for one in some]
+                    self.show(seen)
+                    self.trouble, self._took = "", self._now() - began
+                    await _let_go(before)
             except TimeoutError:
                 self.trouble = f"the cluster cannot be read: it has not answered within {_LONGEST_LOOK:.0f} s"
             except (KubeError, SnapshotError) as error:
                 self.trouble = f"the cluster cannot be read: {worded(error)}"
-            else:
-                self.trouble, self._took = "", self._now() - began
-                continue
-            LOG.warning("%s", self.trouble)
+            if self.trouble:
+                LOG.warning("%s", self.trouble)
+
+
+async def _let_go(objects: list[Object]) -> None:
+    """Drop objects bit by bit: to free those of a whole cluster at once takes long enough to be felt."""
+    while objects:
+        del objects[-_AT_ONCE:]
+        await asyncio.sleep(0)
