@@ -26,7 +26,9 @@ def shown(here: str) -> list[dict[str, Any]]:
             state, since = states.get(name, (InstanceState.REJECTED, "2026-03-01T00:00:00Z"))
             status = RevisionStatus(instances=(Instance("one", "scheduler", state, since=since),))
             made = to_json(PolicyRevision(name, name * 40, name * 64, status=status))
-            await cluster.create(POLICY_REVISIONS, {**made, "metadata": {"name": name}})
+            kept = await cluster.create(POLICY_REVISIONS, {**made, "metadata": {"name": name}})
+            stood = {**kept, "status": made["status"]}
+            await cluster.update(POLICY_REVISIONS, stood, subresource="status")
             now[0] += 1
         revisions = LiveRevisions(cluster, "me")
         revisions.here = here
