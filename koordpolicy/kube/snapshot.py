@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import SEEK_END
 from pathlib import Path
-from time import monotonic
 from typing import Any, Final
 
 from koordpolicy.files import replace_file
@@ -166,13 +165,14 @@ async def take_snapshot(
 
 async def _scrubbed(resource: Resource, found: Sequence[Object]) -> list[Object]:
     """What stays of objects; whoever else lives on this loop has their turns meanwhile."""
+    clock = asyncio.get_running_loop().time
     kept = []
-    end = monotonic() + _SLICE
+    end = clock() + _SLICE
     for one in found:
         kept.append(scrubbed_object(resource, one))
-        if monotonic() >= end:
+        if clock() >= end:
             await asyncio.sleep(0)
-            end = monotonic() + _SLICE
+            end = clock() + _SLICE
     return kept
 
 

@@ -12,6 +12,7 @@ from koordpolicy.kube import snapshot
 from koordpolicy.kube.errors import Forbidden, Gone, KubeError, NotFound, Unreachable
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import NAMESPACES, NODE_METRICS, NODES, PODS, Resource
+from koordpolicy.kube.scrubbing import scrubbed_object
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot, take_snapshot, write_snapshot
 
 NOW = 1_767_225_600_123_456_789
@@ -75,12 +76,11 @@ def test_who_lives_on_the_loop_has_turns_while_much_is_taken(monkeypatch: pytest
     monkeypatch.setattr(snapshot, "_SLICE", 0.0005)
     turns: list[int] = []
     taken_in = 0
-    whole = snapshot.scrubbed_object
 
     def counted(resource: Resource, obj: Any) -> Any:
         nonlocal taken_in
         taken_in += 1
-        return whole(resource, obj)
+        return scrubbed_object(resource, obj)
 
     monkeypatch.setattr(snapshot, "scrubbed_object", counted)
 
