@@ -1,6 +1,7 @@
 """`koordpolicy console`: a page in a browser over a simulation, a picture of a cluster, or a live one."""
 
 import argparse
+import asyncio
 import os
 import random
 import time
@@ -15,7 +16,12 @@ import numpy as np
 from koordpolicy import resources
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.console_beside import read_beside
-from koordpolicy.cli.console_policies import ConsolePolicies, FollowedPolicies, policies_of_files
+from koordpolicy.cli.console_policies import (
+    ConsolePolicies,
+    FollowedFiles,
+    FollowedPolicies,
+    policies_of_files,
+)
 from koordpolicy.cli.console_questions import questions_by
 from koordpolicy.cli.console_revisions import LiveRevisions
 from koordpolicy.cli.flags.console import HTTP
@@ -39,6 +45,7 @@ from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError
 from koordpolicy.runtime.clock import now_ns
+from koordpolicy.runtime.collector import QuietLooks
 from koordpolicy.runtime.http.authentication import Authentication
 from koordpolicy.runtime.http.serving import Endpoint
 from koordpolicy.runtime.logs import LogFormat, set_up_logging
@@ -191,15 +198,23 @@ async def _live(
     process: Process,
     terminal: Terminal,
 ) -> None:
-    """A live cluster; its policy objects are followed where there are no `policies`."""
+    """A live cluster. Its policy objects are followed where there are no `policies`, else the paths that those are from."""
     try:
         connection = Connection.load(arguments.kubeconfig, arguments.context, os.environ)
         async with connect(connection, jitter=random.random, component="console") as cluster:
             revisions = LiveRevisions(cluster, f"{this_user()} in the console")
-            followed = None
+            followed, files = None, None
             if policies is None:
                 followed = FollowedPolicies(cluster, arguments.compiler)
                 policies = await followed.first()
+            elif arguments.policies:
+                files = FollowedFiles(arguments.policies, arguments.compiler)
+            revisions.here = policies.digest
+
+            def answer_by(changed: ConsolePolicies) -> None:
+                revisions.here = changed.digest
+                world.graph = changed.graph
+                api.answer_by(*_shown(changed, trials))
 
             async def look() -> Snapshot:
                 await revisions.look()
@@ -210,17 +225,32 @@ async def _live(
                     changed = await followed.changed()
                     world.behind = followed.trouble
                     if changed is not None:
-                        world.graph = changed.graph
-                        api.answer_by(*_shown(changed, trials))
+                        answer_by(changed)
                 return await look()
 
             title = arguments.context or "the cluster of the kubeconfig"
             every = (arguments.every or _EVERY) / SECOND
-            world = LiveWorld(
-                policies.graph, await look(), title, look_again, every, partial(read_beside, cluster)
-            )
+            quietly = QuietLooks()
+            with quietly():
+                first = await look()
+                world = LiveWorld(
+                    policies.graph,
+                    first,
+                    title,
+                    look_again,
+                    every,
+                    partial(read_beside, cluster),
+                    quietly=quietly,
+                )
             hand = revisions if arguments.bearer_token_file else None
             api = _api(endpoint, policies, trials, world, revisions.all, hand)
-            await _serve(process, endpoint, api, terminal, world.follow())
+
+            async def follow() -> None:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(world.follow())
+                    if files is not None:
+                        group.create_task(files.follow(answer_by, lambda why: setattr(world, "behind", why)))
+
+            await _serve(process, endpoint, api, terminal, follow())
     except (ConfigurationError, SnapshotError, KubeError) as error:
         raise CannotStart(str(error)) from None

@@ -6,7 +6,8 @@ usual setting walks all of it again and again while it comes, and once more, twi
     the command line   `seldom`: young objects are looked at once in many, from before the imports on;
                        `collect` when something large is over
     a process          `keep_what_is_there` for what was imported, `quiet_collector` around each graph,
-                       `hold_back` while the cluster's lists come in, then `keep_what_is_there` and `give_back`
+                       `hold_back` while the cluster's lists come in, then `keep_what_is_there` and `give_back`;
+                       `QuietLooks` where all of them come in again and again
 
 From then on all is as usual, but for the number of new objects between two looks: cycles are found, young ones
 soon, old ones now and then. Thresholds belong to the whole process, so only who owns it may call these.
@@ -57,6 +58,32 @@ def quiet_collector() -> Iterator[None]:
     finally:
         # Beside the making of a graph the process goes on: how often it looks at young objects now is its affair.
         gc.set_threshold(*gc.get_threshold()[:2], old)
+
+
+class QuietLooks:
+    """For a process that takes in a whole cluster again and again, each picture in the place of the one before."""
+
+    def __init__(self, between: int = 128) -> None:
+        """`between`: looks between two walks over all there is."""
+        self._between = between
+        self._looks = 0
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Look within: only the youngest objects are collected, which takes milliseconds, and what has been made is not walked again.
+
+        It goes by its reference counts. What refers to itself and outlives a collection in this time is found by the walk over
+        everything that comes once in many looks, and may take a second in a large cluster.
+        """
+        gc.set_threshold(_MANY, _NEVER, _NEVER)
+        try:
+            yield
+        finally:
+            self._looks += 1
+            if self._looks % self._between == 0:
+                gc.unfreeze()
+                gc.collect()
+            keep_what_is_there()
 
 
 def hold_back() -> None:

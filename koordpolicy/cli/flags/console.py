@@ -40,7 +40,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         action="append",
         default=[],
-        help="file or directory of policies; may be repeated (default: those of the example)",
+        help="file or directory of policies; may be repeated (default: those of the example); with --live, followed as it changes",
     )
     simulated = parser.add_argument_group("a simulation")
     simulated.add_argument(

@@ -82,8 +82,8 @@ def test_the_policies_of_the_cluster_are_followed_and_compared_with(
         await page.press("5")
         digest = await page.until("document.querySelector('.card .small')?.textContent")
         change(server, {"target": {"cel": "node.nothing"}})
-        await page.until("document.getElementById('notice')?.textContent?.includes('do not compile')")
-        said = await page.ask("document.getElementById('notice').textContent")
+        await page.until("document.getElementById('trouble')?.textContent?.includes('do not compile')")
+        said = await page.ask("document.getElementById('trouble').textContent")
         assert "node.nothing" in said or "`nothing`" in said
         assert "those before it answer" in said
         assert await page.until("document.querySelector('.card .small')?.textContent") == digest

@@ -1,12 +1,18 @@
 """A live cluster between two looks: who came, who is gone and why, by what agents decide."""
 
+import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from koordpolicy.console.frames import COLUMNS
+from koordpolicy.console.worlds import live
 from koordpolicy.console.worlds.live import LiveWorld
 from koordpolicy.console.worlds.pictured import PicturedWorld
 from koordpolicy.console.worlds.world import Beside
+from koordpolicy.kube.errors import Unreachable
 from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.model.protocol import RUNS_ANNOTATION
 from tests.unit.console.test_pictured import graph, metric, node, pod
@@ -108,3 +114,84 @@ def test_by_which_revision_an_agent_decides_is_told_by_its_report() -> None:
     at = COLUMNS.index("revision")
     codes = world.frames.kept[0].rows[at :: len(COLUMNS)]
     assert [world.names().revisions[code] for code in codes] == ["old", "new", "old", ""]
+
+
+async def hung() -> Snapshot:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def refused() -> Snapshot:
+    raise Unreachable("nobody listens")
+
+
+async def told_while(world: LiveWorld, until: Callable[[], bool]) -> None:
+    """Let the world be followed until something holds."""
+    following = asyncio.create_task(world.follow())
+    try:
+        for _ in range(1000):
+            if until():
+                return
+            await asyncio.sleep(0.005)
+        pytest.fail("it never came to that")
+    finally:
+        following.cancel()
+
+
+def test_what_is_old_is_never_shown_as_live_though_the_cluster_refuses_nothing() -> None:
+    now = [100.0]
+    world = LiveWorld(graph(), look(5, []), "t", hung, 30.0, nothing, lambda: now[0])
+    now[0] += 35
+    assert (world.clock()["asOf"], world.clock()["failure"]) == (None, "")
+    now[0] += 10
+    assert (world.clock()["asOf"], world.clock()["failure"]) == (5.0, "the cluster does not answer")
+    world.show(world.read(look(50, [])))
+    assert (world.clock()["asOf"], world.clock()["failure"]) == (None, "")
+
+
+def test_a_large_cluster_may_take_its_usual_time() -> None:
+    now = [0.0]
+
+    async def slowly() -> Snapshot:
+        if now[0]:
+            return await hung()
+        now[0] += 60
+        return look(60, [])
+
+    world = LiveWorld(graph(), look(5, []), "t", slowly, 0.001, nothing, lambda: now[0])
+    asyncio.run(told_while(world, lambda: len(world.frames.kept) > 1))
+    now[0] += 100
+    assert world.clock()["asOf"] is None
+    now[0] += 100
+    assert world.clock()["asOf"] is not None
+
+
+def test_trouble_is_told_with_the_time_of_what_is_shown_and_ends_by_itself() -> None:
+    takes: list[Callable[[], Awaitable[Snapshot]]] = [refused]
+
+    async def take() -> Snapshot:
+        return await takes[0]()
+
+    async def back() -> Snapshot:
+        return look(9, [])
+
+    async def whole() -> None:
+        world = LiveWorld(graph(), look(5, []), "t", take, 0.001, nothing)
+        await told_while(world, lambda: world.clock()["asOf"] == 5.0)
+        assert world.clock()["failure"] == "the cluster cannot be read: nobody listens"
+        takes[0] = back
+        await told_while(world, lambda: world.clock()["asOf"] is None)
+        assert world.clock()["failure"] == ""
+
+    asyncio.run(whole())
+
+
+def test_a_look_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "_LONGEST_LOOK", 0.01)
+
+    async def whole() -> None:
+        world = LiveWorld(graph(), look(5, []), "t", hung, 0.001, nothing)
+        await told_while(world, lambda: bool(world.trouble))
+        assert "has not answered within" in world.clock()["failure"]
+
+    asyncio.run(whole())

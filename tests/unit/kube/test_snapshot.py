@@ -12,6 +12,7 @@ from koordpolicy.kube import snapshot
 from koordpolicy.kube.errors import Forbidden, Gone, KubeError, NotFound, Unreachable
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import NAMESPACES, NODE_METRICS, NODES, PODS, Resource
+from koordpolicy.kube.scrubbing import scrubbed_object
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot, take_snapshot, write_snapshot
 
 NOW = 1_767_225_600_123_456_789
@@ -69,6 +70,35 @@ def test_secrets_are_not_taken() -> None:
 
 def test_all_pages_are_read() -> None:
     assert len(taken(pods=1100).pods) == 1100
+
+
+def test_who_lives_on_the_loop_has_turns_while_much_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "_SLICE", 0.0005)
+    turns: list[int] = []
+    taken_in = 0
+
+    def counted(resource: Resource, obj: Any) -> Any:
+        nonlocal taken_in
+        taken_in += 1
+        return scrubbed_object(resource, obj)
+
+    monkeypatch.setattr(snapshot, "scrubbed_object", counted)
+
+    async def run() -> None:
+        cluster = await _filled(1000)
+
+        async def other() -> None:
+            while True:
+                turns.append(taken_in)
+                await asyncio.sleep(0)
+
+        beside = asyncio.create_task(other())
+        await take_snapshot(cluster, NOW)
+        beside.cancel()
+
+    asyncio.run(run())
+    within = {at for at in turns if 1 < at < 1001}
+    assert len(within) > 5
 
 
 def test_what_the_cluster_does_not_serve_is_named() -> None:

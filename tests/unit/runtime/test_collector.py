@@ -2,6 +2,7 @@
 
 import gc
 import os
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from koordpolicy.runtime.collector import (
     USUAL,
+    QuietLooks,
     give_back,
     hold_back,
     keep_what_is_there,
@@ -129,3 +131,19 @@ def test_memory_that_is_free_between_what_is_not_is_given_back() -> None:
     give_back()
     assert held - _resident() > 4_000 * 16 * _KIB // 2, f"of {full:,} bytes"
     assert len(kept) == 500
+
+
+def test_looks_walk_nothing_old_and_still_leave_no_garbage_for_ever() -> None:
+    quietly = QuietLooks(between=2)
+    with quietly():
+        assert gc.get_threshold()[1] > USUAL[1]
+        young = weakref.ref(_Loop())
+        gc.collect(0)
+        assert young() is None
+        late = weakref.ref(_Loop())
+    assert gc.get_freeze_count() > 0
+    gc.collect()
+    assert late() is not None  # kept without being walked again, for now
+    with quietly():
+        pass
+    assert late() is None

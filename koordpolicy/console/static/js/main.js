@@ -1,6 +1,7 @@
 // The page: which view is shown, light and dark, and keys that hold everywhere.
 import { h, dialog, fill, notice } from "./dom.js";
 import { store } from "./store.js";
+import { tellTrouble } from "./trouble.js";
 import { ClusterView } from "./cluster.js";
 import { openSearch } from "./search.js";
 
@@ -109,13 +110,8 @@ async function begin() {
     fill(place, h("div", { class: "page stack" }, h("h1", {}, "Nothing to show yet"), h("p", { class: "trouble", role: "alert" }, error.message), h("div", {}, h("button", { type: "button", onclick: () => location.reload() }, "Reload"))));
     return;
   }
-  const kind = { simulated: "simulated", picture: "picture", live: store.world.steersRollouts ? "live" : "live, read-only" }[store.world.kind];
-  fill(document.getElementById("world-title"), h("span", { class: "tag" }, kind), ` ${store.world.title}`);
-  let told = "";
-  store.addEventListener("clock", () => {
-    if (store.clock.failure && store.clock.failure !== told) notice(store.clock.failure);
-    told = store.clock.failure;
-  });
+  store.addEventListener("clock", tellTrouble);
+  tellTrouble(); // what was in the way before the page was opened, too
   store.addEventListener("policies", () => {
     notice("The policies have changed: what is asked from now on is answered by the new ones.");
     if (current?.policiesChanged) return current.policiesChanged();

@@ -28,10 +28,11 @@ export class RevisionsView {
   /** Ask, and on a live cluster ask again: rollouts go on by themselves. */
   async #ask() {
     clearTimeout(this.again);
-    const own = h("section", { class: "card" }, h("h2", {}, "What answers here"), h("p", {}, store.world.revision), h("p", { class: "muted small" }, `digest ${store.world.digest}`));
+    let own = answers([]);
     try {
       const told = await get("revisions");
-      const text = JSON.stringify(told);
+      const text = JSON.stringify([told, store.world.revision, store.world.digest]);
+      own = answers(told);
       if (this.over || text === this.shown) return;
       const focused = document.activeElement?.dataset?.action;
       const open = new Set([...this.list.querySelectorAll("details[open]")].map((one) => one.dataset.of));
@@ -54,6 +55,22 @@ export class RevisionsView {
   }
 }
 
+/** What answers here, and whether it is what processes decide by. */
+function answers(told) {
+  const live = told.filter((one) => one.live);
+  const same = live.filter((one) => one.here).map((one) => one.metadata.name);
+  const other = live.length > 0 && !same.length;
+  return h(
+    "section",
+    { class: "card", "aria-label": "What answers here" },
+    h("h2", {}, "What answers here", other && h("span", { class: "tag strong" }, "not what is live"), same.length > 0 && h("span", { class: "tag" }, "live")),
+    h("p", {}, store.world.revision),
+    other && h("p", { class: "trouble" }, `Processes decide by ${live.map((one) => one.metadata.name).join(", ")}, which has another content: answers here may differ from what they do.`),
+    same.length > 0 && h("p", {}, `The same content as ${same.join(", ")}, by which processes decide.`),
+    h("p", { class: "muted small" }, `digest ${store.world.digest}`),
+  );
+}
+
 function revision(one, changed) {
   const status = one.status ?? {};
   const spec = one.spec ?? {};
@@ -61,7 +78,7 @@ function revision(one, changed) {
   return h(
     "section",
     { class: "card" },
-    h("h2", {}, one.metadata.name, status.phase && h("span", { class: "tag strong" }, status.phase)),
+    h("h2", {}, one.metadata.name, status.phase && h("span", { class: "tag strong" }, status.phase), one.live && h("span", { class: "tag" }, "live"), one.here && h("span", { class: "tag" }, "answers here")),
     h("p", { class: "muted small" }, [spec.revision, spec.origin].filter(Boolean).join(" from ")),
     status.rollout && rollout(one, changed),
     instances.length > 0 &&

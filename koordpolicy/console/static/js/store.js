@@ -15,6 +15,7 @@ class Store extends EventTarget {
   series = [];
   at = 0;
   following = true;
+  lost = "";
   #generation = -1;
   #replay = null;
 
@@ -30,13 +31,19 @@ class Store extends EventTarget {
     setTimeout(async () => {
       try {
         if (!document.hidden) await this.look();
-        this.lost = false;
+        this.#lose("");
       } catch (error) {
-        if (!this.lost) notice(`The console does not answer: ${error.message}`);
-        this.lost = true;
+        this.#lose(error.message || "no answer");
       }
       this.#again();
     }, this.lost ? 4 * EVERY : EVERY);
+  }
+
+  /** Note why the console does not answer; empty where it does. */
+  #lose(why) {
+    const before = this.lost;
+    this.lost = why;
+    if (before !== why) this.dispatchEvent(new Event("clock"));
   }
 
   /** Ask what is new. */
@@ -87,6 +94,11 @@ class Store extends EventTarget {
 
   get sums() {
     return this.series[Math.min(this.at, this.series.length - 1)] ?? {};
+  }
+
+  /** When the newest moment was, in seconds since 1970. */
+  get latest() {
+    return this.series.at(-1)?.time ?? this.clock.start ?? 0;
   }
 
   get time() {
