@@ -142,11 +142,15 @@ def _compare(
 
 
 def _demand_form(file: str, ending: str) -> None:
-    """Raises CannotRunError for a name that says another form than what is written."""
+    """Raises CannotRunError for a name that says another form than what is written, and, before hours are spent on what would be in
+    it, for a file in a folder that is not there.
+    """
     if Path(file).suffix.lower() != ending and not (ending == ".html" and file.endswith(".htm")):
         raise CannotRunError(
             f"--report writes {ending.removeprefix('.').upper()} here: name a file *{ending}, not `{file}`"
         )
+    if not Path(file).parent.is_dir():
+        raise CannotRunError(f"--report {file}: there is no folder {Path(file).parent}")
 
 
 def _beside_services(

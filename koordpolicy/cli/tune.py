@@ -168,11 +168,13 @@ def _searched(
 
 def _confirmed(confirmed: Confirmed, objective: Objective, page: Page) -> Iterator[str]:
     one = confirmed.objective
-    sure = "sure" if one.matters else "not sure; more --confirm-seeds may make it so"
+    sure = "sure" if one.matters else "not sure"
     yield ""
     yield page.heading("By seeds that the search did not use", counted(len(confirmed.seeds), "seed"))
     shown = f"  {objective.shown(one.before)} → {objective.shown(one.after)}  {margin(one, objective)}"
     yield page.paint(shown, GREEN if confirmed.holds else YELLOW) + f"  {sure}"
+    if not one.matters:
+        yield "  More --confirm-seeds may make it sure."
     for text, times in confirmed.broken.items():
         yield from page.wrapped(f"broken by {counted(times, 'seed')}: {text}", 2)
     if not confirmed.holds:

@@ -110,6 +110,7 @@ def test_of_a_day_that_is_interrupted_is_told_what_was_before(form: str, tmp_pat
         (("--beside-services", "-o", "markdown"), "excludes --explain"),
         (("--beside-services", "--against", "."), "exclude each other"),
         (("--contention", "nowhere.yaml"), "nowhere.yaml: "),
+        (("--report", "nowhere/day.html"), "--report nowhere/day.html: there is no folder nowhere"),
     ],
 )
 def test_what_does_not_go_together_is_told(arguments: tuple[str, ...], told: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from koordpolicy.cli.command import Usage
 from koordpolicy.cli.flags.cluster import add_cluster_flags
-from koordpolicy.cli.flags.workload import duration, generated
+from koordpolicy.cli.flags.workload import duration, generated, seed
 
 HTTP = "--http"
 ADDRESS = "127.0.0.1:9330"
@@ -49,7 +49,9 @@ def _add(parser: argparse.ArgumentParser) -> None:
         type=generated,
         help="N nodes and M pods (10 a node) of a day, drawn by the seed from published statistics",
     )
-    simulated.add_argument("--seed", metavar="N", type=int, default=1, help="seed of all chance (default: 1)")
+    simulated.add_argument(
+        "--seed", metavar="N", type=seed, default=1, help="seed of all chance (default: 1)"
+    )
     simulated.add_argument(
         "--interval", metavar="D", type=duration, help="time between the reports of agents (default: 2m)"
     )

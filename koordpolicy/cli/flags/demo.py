@@ -3,6 +3,7 @@
 import argparse
 
 from koordpolicy.cli.command import Usage
+from koordpolicy.cli.flags.workload import seed
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +18,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show the day in a browser while it goes by (`koordpolicy console`)",
     )
-    parser.add_argument("--seed", metavar="N", type=int, default=1, help="seed of all chance (default: 1)")
+    parser.add_argument("--seed", metavar="N", type=seed, default=1, help="seed of all chance (default: 1)")
     parser.add_argument("--explain", metavar="POD", help="the pod to explain (default: a job at noon)")
     parser.add_argument(
         "-o", "--output", choices=["text", "json"], default="text", help="format of the summary"

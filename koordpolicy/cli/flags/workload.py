@@ -9,6 +9,7 @@ MOST_GENERATED = 1_000_000
 """Nodes, and pods, that are made at most."""
 
 MOST_SEEDS = 1_000
+MOST_SEED = (1 << 32) - 1
 MOST_BATCH_PERCENT = 100
 
 
@@ -69,7 +70,7 @@ def add_course(parser: argparse.ArgumentParser, comparing: str) -> None:
     parser.add_argument(
         "--until", metavar="D", type=duration, help="how long to simulate (default: all of it)"
     )
-    parser.add_argument("--seed", metavar="N", type=int, default=1, help="seed of all chance (default: 1)")
+    parser.add_argument("--seed", metavar="N", type=seed, default=1, help="seed of all chance (default: 1)")
     parser.add_argument(
         "--seeds",
         metavar="N",
@@ -107,6 +108,13 @@ def _share(text: str) -> float:
             f"`{text}` is not a percentage from 0% to {MOST_BATCH_PERCENT}%{meant}"
         )
     return float(number) / 100
+
+
+def seed(text: str) -> int:
+    """A seed, as a flag says it."""
+    if not text.isdecimal() or int(text) > MOST_SEED:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number from 0 to {MOST_SEED:,}")
+    return int(text)
 
 
 def _seeds(text: str) -> int:

@@ -105,7 +105,7 @@ def _columns(file: Path) -> set[str]:
     if file.suffix.lower() != ".csv":
         return set()
     try:
-        with file.open(encoding="utf-8") as stream:
+        with file.open(encoding="utf-8-sig") as stream:
             return {one.strip() for one in stream.readline(_MOST).split(",")}
     except (OSError, UnicodeDecodeError):
         return set()

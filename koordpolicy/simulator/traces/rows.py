@@ -14,7 +14,7 @@ MAX_ROWS = 1_000_000
 def table_rows(file: Path, wanted: tuple[str, ...]) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Rows with their place as `file:line`, of a file with these columns. Raises WorkloadError."""
     try:
-        with file.open(encoding="utf-8", newline="") as stream:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.DictReader(stream)
             try:
                 yield from _rows(file, reader, wanted)

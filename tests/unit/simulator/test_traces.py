@@ -141,6 +141,11 @@ def test_broken_tasks_are_told_by_place(tmp_path: Path, pods: str, message: str)
         read_workload(*files(tmp_path, pods=pods))
 
 
+def test_a_mark_of_byte_order_is_no_part_of_a_column(tmp_path: Path) -> None:
+    plain, marked = (read_workload(*files(tmp_path, pods=mark + PODS)).arrivals for mark in ("", "\ufeff"))
+    assert plain == marked
+
+
 def test_tasks_are_no_nodes(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match="name it with --pods"):
         read_workload(*files(tmp_path, nodes=TASKS))
