@@ -68,12 +68,22 @@ def test_sizes_and_cpus_are_those_of_what_runs() -> None:
 
 def test_arbitration_settles_as_while_it_runs() -> None:
     owned = replace(POD, annotations={RESOURCE_STATUS: json.dumps({"cpuset": "2-3"})})
-    found = container_changes(scene(), owned, "main", Stage.CREATE)
+    assert container_changes(scene(), owned, "main", Stage.CREATE).cpus == ""  # no best-effort pod owns CPUs
+    believed = (
+        hook(
+            "owned-cpus",
+            match={"condition": "pod.ownsCPUs"},
+            writer="cpuset",
+            container={"cpuLimit": {"cel": "millicores(-1)"}},
+        ),
+        hook("cpus", container={"cpus": "Owned"}),
+    )
+    found = container_changes(scene(*believed), owned, "main", Stage.CREATE)
     assert (found.files["cpu.cfs_quota_us"], found.cpus) == (-1, "2-3")
     batch_first = document(
         "Arbitration", "ours", {"file": "cpu.cfs_quota_us", "order": ["batch-resources", "cpuset"]}
     )
-    found = container_changes(scene(batch_first), owned, "main", Stage.CREATE)
+    found = container_changes(scene(*believed, batch_first), owned, "main", Stage.CREATE)
     assert found.files["cpu.cfs_quota_us"] == 150_000
 
 

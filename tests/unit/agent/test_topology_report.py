@@ -123,7 +123,11 @@ def pods_of_a_static_kubelet() -> dict[str, NodePod]:
     said: dict[str, dict[str, Any]] = {
         "own": {},
         "shared": {"labels": {QOS_CLASS: "LS"}},
-        "placed": {"labels": {QOS_CLASS: "LSE"}, "annotations": {RESOURCE_STATUS: '{"cpuset": "5"}'}},
+        "placed": {
+            "labels": {QOS_CLASS: "LSE"},
+            "kubernetes_qos": "Guaranteed",
+            "annotations": {RESOURCE_STATUS: '{"cpuset": "5"}'},
+        },
     }
     return {uid: NodePod(Pod(f"{uid}-pod", uid=uid, **more), "", {}) for uid, more in said.items()}
 
