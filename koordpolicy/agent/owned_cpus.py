@@ -24,7 +24,7 @@ _MOST_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class CPUNotice:
     """Something about CPUs of their own that people should know: the reason of an Event, and what it says."""
 
     reason: str
@@ -50,7 +50,7 @@ class OwnedCPUs:
     exclusive: frozenset[int] = frozenset()
     bound: frozenset[int] = frozenset()
     unshared: frozenset[int] = frozenset()
-    claims: Mapping[str, Claim] = field(default_factory=dict)
+    claims: Mapping[str, CPUNotice] = field(default_factory=dict)
 
 
 def owned_cpus_of(graph: RuleGraph, pods: Mapping[str, NodePod], free: frozenset[int]) -> OwnedCPUs:
@@ -60,7 +60,7 @@ def owned_cpus_of(graph: RuleGraph, pods: Mapping[str, NodePod], free: frozenset
     """
     cpus: dict[str, frozenset[int]] = {EXCLUSIVE: frozenset(), BOUND: frozenset()}
     owners: list[str] = []
-    claims: dict[str, Claim] = {}
+    claims: dict[str, CPUNotice] = {}
     for one in pods.values():
         said = _said_by(one.pod)
         if not said:
@@ -70,12 +70,12 @@ def owned_cpus_of(graph: RuleGraph, pods: Mapping[str, NodePod], free: frozenset
             cpus[binding] |= said
             owners.append(name)
         else:
-            claims[name] = Claim(IGNORED, _ignored(one.pod, said), one.pod)
+            claims[name] = CPUNotice(IGNORED, _ignored(one.pod, said), one.pod)
     exclusive, bound = cpus[EXCLUSIVE], cpus[BOUND]
     heeded = exclusive if free - exclusive else frozenset()
     unshared = heeded | bound if free - heeded - bound else heeded
     if free and unshared != exclusive | bound:
-        claims["shared"] = Claim(NONE_SHARED, _none_shared(owners, free - unshared))
+        claims["shared"] = CPUNotice(NONE_SHARED, _none_shared(owners, free - unshared))
     return OwnedCPUs(heeded, bound, unshared, claims)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from koordpolicy.console.worlds.world import Beside, ToldEvent
+from koordpolicy.console.worlds.world import PodBackground, ToldEvent
 from koordpolicy.descheduler.migration.job import MigrationJob, read_job
 from koordpolicy.diagnostics.wording import worded
 from koordpolicy.kube.errors import Forbidden, KubeError, NotFound
@@ -63,11 +63,12 @@ class _About:
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 
 
-async def read_beside(cluster: Cluster, name: str, picture: Snapshot) -> Beside:
+async def read_beside(cluster: Cluster, name: str, picture: Snapshot) -> PodBackground:
     """What the cluster tells of the pod `namespace/name`. What cannot be read is told, and nothing is raised."""
     namespace, _, short = name.partition("/")
     if not _NAME.fullmatch(namespace) or not _NAME.fullmatch(short):
-        return Beside(unknown=f"`{name}` is no name of a pod")  # and would be more of a selector than that
+        # It would be more of a selector than that.
+        return PodBackground(unknown=f"`{name}` is no name of a pod")
     pod = _pod(picture, namespace, short)
     missed: list[str] = []
     told: list[ToldEvent] = []
@@ -78,7 +79,7 @@ async def read_beside(cluster: Cluster, name: str, picture: Snapshot) -> Beside:
         told += found
     events = None if missed else tuple(sorted(told, key=lambda one: one.last)[-_SHOWN:])
     submitted, source = (None, "") if pod is None else await _submitted(cluster, pod, missed)
-    return Beside(events, "; ".join(missed), submitted, source)
+    return PodBackground(events, "; ".join(missed), submitted, source)
 
 
 async def _permitted(question: Callable[[], Awaitable[_T]], missed: list[str]) -> _T | None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from koordpolicy.agent.carrying_out import EVICTED
 from koordpolicy.console.questions import Questions
-from koordpolicy.console.worlds.world import OURS, Beside, CannotAnswer, PodSpan, ToldEvent
+from koordpolicy.console.worlds.world import OURS, CannotAnswer, PodBackground, PodSpan, ToldEvent
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.snapshot import Snapshot
 
@@ -30,7 +30,7 @@ def story_of(
     name: str,
     spans: Sequence[PodSpan],
     submitted: Object | None,
-    beside: Beside,
+    beside: PodBackground,
 ) -> dict[str, Any]:
     """Each chapter with its answer, or why there is none. `spans` are the pods', `submitted` as its owner wrote it.
 
@@ -67,7 +67,7 @@ def story_of(
     return chapters
 
 
-def _events(questions: Questions, beside: Beside) -> dict[str, Any]:
+def _events(questions: Questions, beside: PodBackground) -> dict[str, Any]:
     """What was told, the latest last, with the rules behind evictions; `unknown` says what cannot be read."""
     told = beside.events
     return {

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from koordpolicy.agent.holds.hold import Asked, HeldPod, Hold, HoldState, cores
+from koordpolicy.agent.holds.hold import AskedDecision, HeldPod, Hold, HoldState, cores
 from koordpolicy.agent.hooks.containers import KIND as HOOK
 from koordpolicy.agent.hooks.containers import HookedNumbers, hook_roots, listed_containers, numbers_by_writer
 from koordpolicy.agent.strategies.cpu_burst import KIND as BURST
@@ -282,7 +282,7 @@ def _writer(said: HookedNumbers, container: str, field: str) -> str:
     return f"`{names[-1]}`" if names else "policy"
 
 
-def _of_hooks(held: HeldPod, field: str) -> tuple[Asked, ...]:
+def _of_hooks(held: HeldPod, field: str) -> tuple[AskedDecision, ...]:
     """What hooks are asked about a field, of the pod and of each container."""
     roots = hook_roots(held.graph, held.pod, held.node, held.now)
     containers = listed_containers(held.graph, held.pod).values()
@@ -291,7 +291,7 @@ def _of_hooks(held: HeldPod, field: str) -> tuple[Asked, ...]:
     for hook in held.graph.subjects(HOOK):
         of_pod, of_container = (f"{HOOK}/{hook}.{level}.{field}" for level in ("pod", "container"))
         if of_pod in held.graph:
-            found.append(Asked(of_pod, roots))
+            found.append(AskedDecision(of_pod, roots))
         if of_container in held.graph:
-            found += [Asked(of_container, one) for one in records]
+            found += [AskedDecision(of_container, one) for one in records]
     return tuple(found)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from koordpolicy.agent.holds.hold import Asked, HeldPod, Hold, HoldState
+from koordpolicy.agent.holds.hold import AskedDecision, HeldPod, Hold, HoldState
 from koordpolicy.agent.strategies import cpu_eviction, memory_eviction
 from koordpolicy.agent.strategies.evictable import Evictable, pod_key
 from koordpolicy.agent.strategies.eviction_need import BELOW, INVALID, OFF, RELEASE, Need
@@ -130,7 +130,7 @@ def _of_reason(held: HeldPod, reason: _Reason, need: Need | CelError | None) -> 
     return Hold(title, reason.kind, HoldState.MAY, says, asked, unseen="what the agent measures now")
 
 
-def _asked(held: HeldPod, reason: _Reason, names: list[str]) -> tuple[Asked, ...]:
+def _asked(held: HeldPod, reason: _Reason, names: list[str]) -> tuple[AskedDecision, ...]:
     return held.asked(*(f"{reason.kind}.{one}" for one in names))
 
 

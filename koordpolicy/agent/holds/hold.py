@@ -29,7 +29,7 @@ class HoldState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedDecision:
     """A decision and the records that it is asked about, by root."""
 
     decision: str
@@ -56,7 +56,7 @@ class Hold:
     kind: str
     state: HoldState
     says: str
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[AskedDecision, ...] = ()
     own: str = ""
     unseen: str = ""
     settings: tuple[Setting, ...] = ()
@@ -83,9 +83,9 @@ class HeldPod:
         """Whether its group stands among those of best-effort pods, which are held back as one."""
         return str(self.facts["kubernetesQoS"]) == "BestEffort"
 
-    def asked(self, *decisions: str) -> tuple[Asked, ...]:
+    def asked(self, *decisions: str) -> tuple[AskedDecision, ...]:
         """Those of the decisions that any policy speaks of."""
-        return tuple(Asked(one, self.roots) for one in decisions if one in self.graph)
+        return tuple(AskedDecision(one, self.roots) for one in decisions if one in self.graph)
 
     def own(self, annotation: str) -> str:
         """The annotation where the pod has it, else nothing."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from koordpolicy.console.worlds.endings import GONE
 from koordpolicy.console.worlds.pictured import PicturedWorld, Seen
-from koordpolicy.console.worlds.world import Beside, PodSpan
+from koordpolicy.console.worlds.world import PodBackground, PodSpan
 from koordpolicy.diagnostics.wording import worded
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import KubeError
@@ -43,7 +43,7 @@ class LiveWorld(PicturedWorld):
         title: str,
         take: Callable[[], Awaitable[Snapshot]],
         interval: float,
-        read_beside: Callable[[str, Snapshot], Awaitable[Beside]],
+        read_beside: Callable[[str, Snapshot], Awaitable[PodBackground]],
         clock: Callable[[], float] = monotonic,
         quietly: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
@@ -95,7 +95,7 @@ class LiveWorld(PicturedWorld):
         """See `World`."""
         return (*self._past, *self._spans)
 
-    async def beside(self, pod: str, picture: Snapshot) -> Beside:
+    async def beside(self, pod: str, picture: Snapshot) -> PodBackground:
         """See `World`: asked of the cluster each time."""
         return await self._read_beside(pod, picture)
 

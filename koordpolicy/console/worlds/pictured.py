@@ -9,7 +9,7 @@ import numpy as np
 from koordpolicy.algorithms.pod_request import effective_requests
 from koordpolicy.console.frames import COLUMNS, NOBODY, Frame, Frames, leading, share
 from koordpolicy.console.worlds.endings import ending_of
-from koordpolicy.console.worlds.world import Beside, CannotAnswer, Names, NodeShown, PodSpan
+from koordpolicy.console.worlds.world import CannotAnswer, Names, NodeShown, PodBackground, PodSpan
 from koordpolicy.descheduler.migration.job import MigrationJob, read_job
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import band_resources
@@ -88,9 +88,9 @@ class PicturedWorld:
         """See `World`: a cluster does not keep what its webhooks changed."""
         return None
 
-    async def beside(self, pod: str, picture: Snapshot) -> Beside:
+    async def beside(self, pod: str, picture: Snapshot) -> PodBackground:
         """See `World`."""
-        return Beside(unknown="a picture of a cluster holds no Events: `--live` reads them")
+        return PodBackground(unknown="a picture of a cluster holds no Events: `--live` reads them")
 
     # --- from a snapshot to a frame ---------------------------------------------------------------
 

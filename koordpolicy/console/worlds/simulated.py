@@ -15,7 +15,7 @@ import numpy as np
 from koordpolicy.agent.reports.node_metric import status_of
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.console.frames import COLUMNS, Frame, Frames, leading, share
-from koordpolicy.console.worlds.world import Beside, CannotAnswer, Names, NodeShown, PodSpan
+from koordpolicy.console.worlds.world import CannotAnswer, Names, NodeShown, PodBackground, PodSpan
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.port import Object
@@ -169,9 +169,9 @@ class SimulatedWorld:
         found = self._arrivals.get(pod)
         return None if found is None else found.pod
 
-    async def beside(self, pod: str, picture: Snapshot) -> Beside:
+    async def beside(self, pod: str, picture: Snapshot) -> PodBackground:
         """See `World`."""
-        return Beside(unknown="a simulation writes no Events")
+        return PodBackground(unknown="a simulation writes no Events")
 
     # --- in the thread ----------------------------------------------------------------------------
 

@@ -108,7 +108,7 @@ class ToldEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class PodBackground:
     """What is known of a pod beside the objects of a picture.
 
     `events` are None where there are none to be had, and `unknown` says why; the latest come last. `submitted` is what the pod's owner
@@ -158,6 +158,6 @@ class World(Protocol):
         """The pod as its owner submitted it, where that is known."""
         ...
 
-    async def beside(self, pod: str, picture: Snapshot) -> Beside:
+    async def beside(self, pod: str, picture: Snapshot) -> PodBackground:
         """What is known of a pod beside a picture: what was told of it and its node, and what its owner asked for."""
         ...

@@ -12,7 +12,7 @@ import pytest
 
 from koordpolicy.agent.carrying_out import EVICTED
 from koordpolicy.cli.console_beside import ROLE, read_beside
-from koordpolicy.console.worlds.world import Beside
+from koordpolicy.console.worlds.world import PodBackground
 from koordpolicy.kube.api import Connection, connect
 from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY, RUNS_ANNOTATION
@@ -254,13 +254,13 @@ def test_a_pod_that_is_gone_is_told_of_by_its_events(live: str, drive: Callable[
     drive(steps)
 
 
-def beside(server: Access, name: str, owner: dict[str, Any]) -> Beside:
+def beside(server: Access, name: str, owner: dict[str, Any]) -> PodBackground:
     """What somebody with the console's roles reads of a pod with that owner."""
     metadata = {"name": name, "namespace": "default", "uid": "u", "ownerReferences": [owner]}
     spec = {"nodeName": "n1", "containers": [{"name": "main"}]}
     picture = Snapshot(0, {"pods": [{"metadata": metadata, "spec": spec}]})
 
-    async def read() -> Beside:
+    async def read() -> PodBackground:
         connection = Connection.load(str(server.kubeconfig("nobody")), None, {})
         async with connect(connection, jitter=random.random, component="console") as cluster:
             return await read_beside(cluster, f"default/{name}", picture)

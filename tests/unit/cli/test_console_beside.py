@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from koordpolicy.cli.console_beside import read_beside
-from koordpolicy.console.worlds.world import Beside
+from koordpolicy.console.worlds.world import PodBackground
 from koordpolicy.kube.errors import Forbidden
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import (
@@ -64,8 +64,8 @@ def asked(
     name: str,
     prepare: Callable[[MemoryCluster], Awaitable[None]],
     before: Callable[[str, Resource], Awaitable[None]] = nothing,
-) -> Beside:
-    async def run() -> Beside:
+) -> PodBackground:
+    async def run() -> PodBackground:
         store = Store(lambda: 0.0)
         cluster = MemoryCluster(store)
         await prepare(cluster)

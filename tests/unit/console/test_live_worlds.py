@@ -11,7 +11,7 @@ from koordpolicy.console.frames import COLUMNS
 from koordpolicy.console.worlds import live
 from koordpolicy.console.worlds.live import LiveWorld
 from koordpolicy.console.worlds.pictured import PicturedWorld
-from koordpolicy.console.worlds.world import Beside
+from koordpolicy.console.worlds.world import PodBackground
 from koordpolicy.kube.errors import Unreachable
 from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.model.protocol import RUNS_ANNOTATION
@@ -25,7 +25,7 @@ async def never() -> Snapshot:
     raise AssertionError
 
 
-async def nothing(pod: str, picture: Snapshot) -> Beside:
+async def nothing(pod: str, picture: Snapshot) -> PodBackground:
     raise AssertionError
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from koordpolicy.agent.carrying_out import EVICTED
 from koordpolicy.console.stories import story_of
-from koordpolicy.console.worlds.world import Beside, CannotAnswer, ToldEvent
+from koordpolicy.console.worlds.world import CannotAnswer, PodBackground, ToldEvent
 from koordpolicy.kube.snapshot import Snapshot
 
-NOTHING = Beside(events=())
+NOTHING = PodBackground(events=())
 
 
 class Nobody:
@@ -37,7 +37,7 @@ def told(component: str, reason: str, message: str, about: str = "Pod default/go
 
 
 def story(*events: ToldEvent) -> dict[str, Any]:
-    return story_of(Rules(), Snapshot(0, {}), "default/gone", [], None, Beside(events))  # type: ignore[arg-type]
+    return story_of(Rules(), Snapshot(0, {}), "default/gone", [], None, PodBackground(events))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["default/gone", "default/a/b"])
