@@ -108,6 +108,9 @@ def _explain_record(arguments: argparse.Namespace, terminal: Terminal) -> int:
     _say_of_whom(arguments, terminal)
     records = import_module("koordpolicy.cli.explain_record")
     try:
+        if "." not in arguments.what:
+            # No decision of any cluster: none needs to be asked for what is a slip.
+            graph_of(arguments.policies, arguments.compiler).decision(arguments.what)
         asked = records.recorded(arguments, terminal)
     except UnknownDecision as error:
         raise CannotRunError(

@@ -20,6 +20,8 @@ _ACTIVE: Final = re.compile(
 `&1`, `%1`, `~label`, `GH-1`), commits.
 """
 _ESCAPED: Final = re.compile(r"[\\`*_\[\]<>|]")
+_AROUND: Final = re.compile(r"(\(?)(.*?)([):,;.]*)")
+"""What stands around a word in a sentence, and is no part of it."""
 
 
 def code(text: str) -> str:
@@ -49,8 +51,13 @@ def within_html(text: str) -> str:
 
 def _by_word(text: str, shown: Callable[[str], str]) -> str:
     return " ".join(
-        code(word) if _ACTIVE.search(word) else shown(word) for word in _on_one_line(text).split()
+        _coded(word) if _ACTIVE.search(word) else shown(word) for word in _on_one_line(text).split()
     )
+
+
+def _coded(word: str) -> str:
+    parts = _AROUND.fullmatch(word)
+    return code(word) if parts is None else f"{parts[1]}{code(parts[2])}{parts[3]}"
 
 
 def _on_one_line(text: str) -> str:

@@ -138,4 +138,4 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     assert file.read_text(encoding="utf-8").startswith("<!doctype html>")
     said = io.StringIO()
     assert main((*flags, str(tmp_path / "no" / "x.html")), Terminal(io.StringIO(), said)) == 2
-    assert "No such file" in said.getvalue()
+    assert "there is no folder" in said.getvalue()

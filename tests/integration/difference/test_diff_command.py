@@ -488,7 +488,7 @@ def test_evaluations_that_failed_on_a_cluster_are_told_at_the_top(
                 places
             )
             continue
-        text = " ".join(out.replace("\\", "").split())
+        text = " ".join(re.sub(r"\\|</?code>", "", out).split())
         assert ("valuations that failed on cluster.json.gz" in text) == bool(places)
         for place in places:
             words = (
