@@ -5,7 +5,6 @@ import os
 import re
 import struct
 import termios
-from collections.abc import Iterator
 from fcntl import ioctl
 from itertools import pairwise
 from typing import TextIO
@@ -44,10 +43,9 @@ class Screen:
 
 
 @pytest.fixture(autouse=True)
-def _plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    return
 
 
 @pytest.mark.parametrize("columns", [40, 60, 100])

@@ -40,7 +40,7 @@ def test_they_are_read_as_what_they_hold(
         files = [tmp_path / f"{part}-{name}{end}" for part in ("nodes", "pods")]
         for file, text in zip(files, (nodes, pods), strict=True):
             file.write_bytes(pack(text.encode()))
-        workload = read_workload(*files)
+        workload = read_workload(files[0], files[1])
         found.append((workload.nodes, workload.arrivals, workload.objects))
     assert found[0] == found[1]
 
