@@ -125,14 +125,14 @@ def main(
         finally:
             terminal.flush()
     except CannotRunError as error:
-        terminal.say(f"koordpolicy{command}: {error}")
+        terminal.complain(f"koordpolicy{command}: {error}")
     except CannotWriteError as error:
-        terminal.say(f"koordpolicy{command}: the output cannot be written: {error}")
+        terminal.complain(f"koordpolicy{command}: the output cannot be written: {error}")
     except BrokenPipeError:
         pass  # the reader has seen enough (`| head`)
     except OSError as error:
         place = f"`{error.filename}`: " if isinstance(error.filename, str) else ""
-        terminal.say(f"koordpolicy{command}: {place}{error.strerror or error}")
+        terminal.complain(f"koordpolicy{command}: {place}{error.strerror or error}")
     return CANNOT_RUN
 
 
@@ -141,7 +141,8 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End the process, as kubectl has it; `-h` shows the usage that argparse would put before it."""
-        self.exit(CANNOT_RUN, f"{self.prog}: {message}\nSee '{self.prog} --help'.\n")
+        Terminal().complain(f"{self.prog}: {message}\nSee '{self.prog} --help'.")
+        self.exit(CANNOT_RUN)
 
     def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
         if message and file is sys.stdout:

@@ -214,6 +214,11 @@ def read_snapshot(path: Path) -> Snapshot:
         whole = parse_json(data.decode())
     except ValueError as error:
         raise SnapshotError(f"`{path}` is no snapshot: not JSON ({error})") from error
+    return snapshot_of(path, whole)
+
+
+def snapshot_of(path: Path, whole: object) -> Snapshot:
+    """The snapshot that a file's JSON is. Raises `SnapshotError` as `read_snapshot`."""
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
         raise SnapshotError(f"`{path}` is no snapshot; `koordpolicy snapshot` makes one")
     if whole.get("version") != VERSION:

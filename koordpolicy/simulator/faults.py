@@ -22,6 +22,7 @@ from koordpolicy.kube.errors import Conflict, KubeError, TooManyRequests
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.protocol import TAINT_UNREACHABLE
 from koordpolicy.model.reading import mapping
+from koordpolicy.model.slo_config import duration_text
 from koordpolicy.simulator.clock import SECOND, Agenda
 from koordpolicy.simulator.cluster import SimulatedCluster
 from koordpolicy.simulator.fault_plan import FaultKind, FaultPlan, PlannedFault
@@ -73,6 +74,7 @@ class FaultSite:
     machines: Mapping[str, Machine]
     agenda: Agenda
     interval: int
+    span: int
     report: Callable[[Machine], NodeMetric | None]
     bring_up: Callable[[Machine], None]
     pod_of: Callable[[PodKey], Json]
@@ -82,7 +84,7 @@ class FaultSite:
 
 
 class Faults:
-    """Raises WorkloadError where a plan does not fit the nodes."""
+    """Raises WorkloadError where a plan does not fit the nodes, or the time that is simulated."""
 
     def __init__(self, plan: FaultPlan, site: FaultSite) -> None:
         self.counts = FaultCounts()
@@ -106,6 +108,7 @@ class Faults:
         )
         for struck in self.struck:
             _demand_shorter(struck.fault, site.interval)
+            _demand_within(struck.fault, site.span)
             if struck.fault.kind is FaultKind.LATE_START:
                 for name in struck.nodes:
                     self._silent[name] = self._silent.get(name, 0) + 1
@@ -274,6 +277,15 @@ def _demand_shorter(fault: PlannedFault, interval: int) -> None:
         raise WorkloadError(
             f"{fault.place}: agents that are late by {fault.delay / SECOND:g} s come after the next reports, which are made every"
             f" {interval / SECOND:g} s; write a shorter `by`, or a longer `--interval`"
+        )
+
+
+def _demand_within(fault: PlannedFault, span: int) -> None:
+    """A fault that never begins would be told of as if it had."""
+    if fault.at >= span:
+        raise WorkloadError(
+            f"{fault.place}: it begins at {duration_text(fault.at)}, and the simulation ends at {duration_text(span)}; write an earlier"
+            " `at`, or a later end by `--until`"
         )
 
 

@@ -179,6 +179,7 @@ class Simulation:
             self.machines,
             self.agenda,
             self.interval,
+            self.span,
             self._said_by,
             self._bring_up,
             lambda key: self._arrivals[key].pod,

@@ -72,7 +72,7 @@ def test_the_table_is_no_wider_than_80_columns() -> None:
 class Interrupted(Terminal):
     """One at which somebody presses Ctrl-C once the second day is on its way."""
 
-    def progress(self, text: str) -> None:
+    def progress(self, text: str, line: str = "") -> None:
         if text.startswith("with everything") and " 0 %" not in text:
             raise KeyboardInterrupt
 

@@ -217,6 +217,36 @@ def test_nodes_that_are_not_there_are_told(tmp_path: Path) -> None:
             run(plan, service("s", "2", 0.5))
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "nodeLoss: {at: 1h, nodes: {count: 1}}",
+        "metricGap: {at: 90m, for: 1m, nodes: {count: 1}}",
+        "lateAgents: {at: 60m, for: 1h, by: 1s, nodes: {count: 1}}",
+        "apiErrors: {at: 8h, for: 10m}",
+    ],
+)
+def test_what_would_begin_after_the_end_is_refused(tmp_path: Path, fault: str) -> None:
+    plan = planned(tmp_path, fault)
+    arrival = service("s", "2", 0.5)
+    said = r"faults.yaml:2: it begins at .*, and the simulation ends at 1h0m0s; write an earlier `at`, or .* `--until`"
+    with pytest.raises(WorkloadError, match=said):
+        run(plan, arrival)
+    assert run(plan, arrival, until=plan.faults[0].at + 1)["faults"]["planned"]
+
+
+def test_what_an_interrupt_comes_before_did_not_happen(tmp_path: Path) -> None:
+    plan = planned(tmp_path, "nodeLoss: {at: 1h, nodes: {count: 1}}", "nodeLoss: {at: 2h, nodes: {count: 1}}")
+    given = workload([service("s", "2", 0.5)], [node("n0")], minutes=180)
+    told = {**simulated(GRAPH, given, faults=plan), **LATER}
+    stopped = {**told, "interruptedAtSeconds": 5400}
+    for shown in (render(stopped, Page(200)), page(stopped)):
+        assert shown.count("it did not happen: interrupted before") == 1
+    marked = "<title>02:00 1 node"
+    assert (marked in page(told), marked in page(stopped)) == (True, False)
+    assert "did not happen" not in render(told, Page(200))
+
+
 def test_charts_mark_faults(tmp_path: Path) -> None:
     plan = planned(tmp_path, "nodeLoss: {at: 1h, nodes: {count: 1}}")
     given = workload([service("s", "2", 0.5)], [node("n0")], minutes=180)

@@ -18,7 +18,7 @@ def add_workload(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nodes",
         metavar="FILE",
-        help="nodes: CSV of Alibaba's openb or GPU serving traces or of its machines with GPUs (`pai_machine_spec`), what `kubectl get -o json|yaml` prints (claims, volumes, budgets, ... too; `.jsonl`: one a line), or a snapshot",
+        help="nodes: CSV of Alibaba's openb or GPU serving traces or of its machines with GPUs (`pai_machine_spec`), what `kubectl get -o json|yaml` prints (claims, volumes, budgets, ... too; `.jsonl`: one a line), or a snapshot; each may be compressed (`.gz`, `.bz2`, `.xz`)",
     )
     parser.add_argument(
         "--pods",

@@ -16,7 +16,7 @@ def section(report: Report, page: Page) -> Iterator[str]:
         return
     yield page.heading("Faults", counted(len(found["planned"]), "fault"))
     for one in found["planned"]:
-        yield from page.wrapped(fault_text(one), 10, f"  {clock(one['atSeconds']):>6}")
+        yield from page.wrapped(_told(one, report), 10, f"  {clock(one['atSeconds']):>6}")
     yield from page.wrapped(cost_text(found), 2)
 
 
@@ -35,6 +35,17 @@ def fault_text(one: Mapping[str, Any]) -> str:
     return f"{counted(one['nodes'], 'node')} {what}, {lasts}: {names}"
 
 
+def _told(one: Mapping[str, Any], report: Report) -> str:
+    """One fault, or that it did not happen any more."""
+    return fault_text(one) + ("" if _happened(one, report) else "; it did not happen: interrupted before")
+
+
+def _happened(one: Mapping[str, Any], report: Report) -> bool:
+    """What begins after the end is refused, but somebody may interrupt a simulation."""
+    end = report["interruptedAtSeconds"]
+    return end is None or one["atSeconds"] <= end
+
+
 def cost_text(found: Mapping[str, Any]) -> str:
     """What all of them cost."""
     refused = "; ".join(f"{code}: {number(count)}" for code, count in found["refusedWrites"].items())
@@ -51,7 +62,9 @@ def marks(report: Report) -> list[tuple[float, str]]:
     shown = max((one["fromSeconds"] for one in report["series"]), default=0)
     planned = (report["faults"] or {}).get("planned", ())
     return [
-        (one["atSeconds"] / shown, f"{clock(one['atSeconds'])} {fault_text(one)}") for one in planned if shown
+        (one["atSeconds"] / shown, f"{clock(one['atSeconds'])} {fault_text(one)}")
+        for one in planned
+        if shown and _happened(one, report)
     ]
 
 
@@ -60,5 +73,5 @@ def table(report: Report) -> tuple[list[str], list[list[str]]]:
     found = report["faults"]
     if found is None:
         return ["at", "fault"], []
-    rows = [[clock(one["atSeconds"]), fault_text(one)] for one in found["planned"]]
+    rows = [[clock(one["atSeconds"]), _told(one, report)] for one in found["planned"]]
     return ["at", "fault"], [*rows, ["", cost_text(found)]]

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from koordpolicy.cli.command import CannotRunError
-from koordpolicy.cli.simulation.words import length
+from koordpolicy.cli.simulation.words import clock, length
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.runtime.collector import collect
 from koordpolicy.scheduler.profile import ProfileError
 from koordpolicy.simulator.balance import deschedules
+from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.contention import Contention, read_contention
 from koordpolicy.simulator.fault_plan import FaultPlan, read_faults
 from koordpolicy.simulator.journal import Journal
@@ -133,20 +134,22 @@ def _left(spent: float, share: float) -> str:
 
 
 def _progress(terminal: Terminal, workload: Workload, what: str) -> Callable[[int, int, Journal], None]:
-    began = time.monotonic()
-    told = 0.0
+    began = terminal.now()
+    told = began - 1 / _UPDATES_A_SECOND
 
     def tell(passed: int, whole: int, journal: Journal) -> None:
         nonlocal told
-        now = time.monotonic()
+        now = terminal.now()
         if now - told < 1 / _UPDATES_A_SECOND:
             return
         told = now
         share = passed / whole if whole else 1.0
         done = round(20 * share)
+        pods = f"{journal.arrived:,} of {len(workload.arrivals):,} pods"
+        left = _left(now - began, share)
         terminal.progress(
-            f"{what} {'━' * done}{' ' * (20 - done)} {100 * share:3.0f} %  {journal.arrived:,} of"
-            f" {len(workload.arrivals):,} pods  {length(now - began)}{_left(now - began, share)}"
+            f"{what} {'━' * done}{' ' * (20 - done)} {100 * share:3.0f} %  {pods}  {length(now - began)}{left}",
+            f"{what}: at {clock(passed / SECOND)}, {100 * share:.0f} % of {length(whole / SECOND)}, {pods}{left}",
         )
 
     return tell

@@ -1,9 +1,9 @@
 """Readers of workloads: files of published formats, of clusters, and descriptions. One file a format."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from numpy.random import Generator
 
@@ -11,36 +11,31 @@ from koordpolicy.model.node import read_node
 from koordpolicy.model.protocol import MEMORY
 from koordpolicy.model.reading import mapping
 from koordpolicy.simulator.traces import batch_tasks, gpu_serving, machine_spec, manifests, openb
+from koordpolicy.simulator.traces.compression import COMPRESSED, name_of, opened
 from koordpolicy.simulator.traces.described import read_described
+from koordpolicy.simulator.traces.formats import Format, format_of
+from koordpolicy.simulator.traces.rows import Row, table_rows
 from koordpolicy.simulator.workload import Arrival, Json, Workload, WorkloadError
 
+_Objects = Callable[[Iterable[Row]], list[Json]]
 
-class Reader(Protocol):
-    """A format of files."""
-
-    def read_nodes(self, file: Path) -> list[Json]:
-        """Node objects in the order of the file. Raises WorkloadError."""
-
-    def read_pods(self, file: Path) -> list[Arrival]:
-        """Arrivals in order of their time. Raises WorkloadError."""
-
-    def read_objects(self, file: Path) -> list[Json]:
-        """What the cluster has beside nodes and pods. Raises WorkloadError."""
-
-
-READERS: dict[str, Reader] = {
-    ".csv": openb,
-    ".json": manifests,
-    ".jsonl": manifests,
-    ".yaml": manifests,
-    ".yml": manifests,
-    ".gz": manifests,
+_NODES: Final[Mapping[Format, tuple[_Objects, _Objects]]] = {
+    openb.NODES: (openb.read_nodes, openb.read_objects),
+    gpu_serving.NODES: (gpu_serving.read_nodes, gpu_serving.read_objects),
+    **dict.fromkeys(machine_spec.MACHINES, (machine_spec.read_nodes, machine_spec.read_objects)),
 }
-"""The formats by the suffix of the file."""
+"""What reads nodes of CSV files, and what they have beside nodes."""
 
+_PODS: Final[Mapping[Format, Callable[[Iterable[Row]], list[Arrival]]]] = {
+    openb.PODS: openb.read_pods,
+    gpu_serving.PODS: gpu_serving.read_pods,
+}
+"""What reads pods of CSV files that have a row for each."""
 
-_MOST: Final = 1 << 16
-"""Characters of a line that names columns."""
+FORMATS: Final = (*_NODES, *_PODS, batch_tasks.TASKS)
+
+_TABLE: Final = ".csv"
+_SUFFIXES: Final = (_TABLE, *manifests.SUFFIXES)
 
 
 def read_workload(nodes: Path, pods: Path, share: float = 1.0, chance: Generator | None = None) -> Workload:
@@ -48,18 +43,14 @@ def read_workload(nodes: Path, pods: Path, share: float = 1.0, chance: Generator
 
     Raises WorkloadError.
     """
-    found_nodes = _reader(nodes).read_nodes(nodes)
+    found_nodes, found_objects = _nodes(nodes)
 
     def taken(count: int) -> int:
         return count if chance is None else int(chance.binomial(count, share))
 
-    files = [nodes]
-    if _columns(pods).issuperset(batch_tasks.COLUMNS):
-        found_pods = batch_tasks.read_tasks(pods, _most_memory(found_nodes), taken)
-    else:
-        found_pods = [one for one in _reader(pods).read_pods(pods) if taken(1)]
-        files = list(dict.fromkeys((nodes, pods)))
-    found_objects = [one for file in files for one in _reader(file).read_objects(file)]
+    found_pods = _pods(pods, found_nodes, taken)
+    if pods != nodes and not _is_table(pods):
+        found_objects += manifests.read_objects(pods)
     if not found_nodes:
         raise WorkloadError(f"{nodes}: there is no node in it")
     if not found_pods:
@@ -67,10 +58,8 @@ def read_workload(nodes: Path, pods: Path, share: float = 1.0, chance: Generator
             f"{pods}: there is no pod in it that is to run"
             + ("" if chance is None else f", of a share of {share:.4g}")
         )
-    counts = Counter(str(mapping(one, "metadata").get("name")) for one in found_nodes)
-    twice = next((name for name, count in counts.items() if count > 1), None)
-    if twice is not None:
-        raise WorkloadError(f"{nodes}: the node `{twice}` stands in it {counts[twice]:,} times; leave one")
+    _demand_one_each(nodes, "node", (_name(one) for one in found_nodes))
+    _demand_one_each(pods, "pod", (_name(one.pod, "default") for one in found_pods))
     last = max((one.time + (one.duration or 0) for one in found_pods), default=0)
     return Workload(
         tuple(found_nodes),
@@ -81,34 +70,49 @@ def read_workload(nodes: Path, pods: Path, share: float = 1.0, chance: Generator
     )
 
 
-def _reader(file: Path) -> Reader:
-    reader = READERS.get(file.suffix.lower())
-    if reader is None and not file.exists():
-        raise WorkloadError(f"{file}: No such file or directory")
-    if reader is None:
-        raise WorkloadError(f"{file}: unknown format; files end with {', '.join(READERS)}")
-    return _of_columns(file) if reader is openb else reader
+def _nodes(file: Path) -> tuple[list[Json], list[Json]]:
+    """The nodes of a file, and what it has beside nodes and pods. Raises WorkloadError."""
+    if not _is_table(file):
+        return manifests.read_nodes(file), manifests.read_objects(file)
+    found = format_of(file, "nodes", FORMATS)
+    read_nodes, read_objects = _NODES[found]
+    return read_nodes(table_rows(file, found)), read_objects(table_rows(file, found))
 
 
-def _of_columns(file: Path) -> Reader:
-    """The format of a CSV file, by the columns that its first line names."""
-    columns = _columns(file)
-    if columns.issuperset(batch_tasks.COLUMNS):
-        raise WorkloadError(f"{file}: it has the columns of batch tasks, which are pods: name it with --pods")
-    if columns.issuperset(gpu_serving.NODE_COLUMNS) or columns.issuperset(gpu_serving.POD_COLUMNS):
-        return gpu_serving
-    return machine_spec if columns.issuperset(machine_spec.COLUMNS) else openb
+def _pods(file: Path, nodes: Iterable[Json], taken: Callable[[int], int]) -> list[Arrival]:
+    """The pods of a file that are taken. Raises WorkloadError."""
+    if not _is_table(file):
+        return [one for one in manifests.read_pods(file) if taken(1)]
+    found = format_of(file, "pods", FORMATS)
+    rows = table_rows(file, found)
+    if found == batch_tasks.TASKS:
+        return batch_tasks.read_tasks(rows, _most_memory(nodes), taken)
+    return [one for one in _PODS[found](rows) if taken(1)]
 
 
-def _columns(file: Path) -> set[str]:
-    """Those that the first line of a CSV file names; none of another file, or one that cannot be read: its reader says so."""
-    if file.suffix.lower() != ".csv":
-        return set()
-    try:
-        with file.open(encoding="utf-8-sig") as stream:
-            return {one.strip() for one in stream.readline(_MOST).split(",")}
-    except (OSError, UnicodeDecodeError):
-        return set()
+def _is_table(file: Path) -> bool:
+    """Whether it is a CSV file, by its suffix. Raises WorkloadError for one that nothing is known of."""
+    name = name_of(file)
+    suffix = name.suffix.lower()
+    if suffix in _SUFFIXES or (name != file and not suffix):
+        return suffix == _TABLE
+    with opened(file):  # says so if it is not there, or compressed in a way of which nothing is known
+        raise WorkloadError(
+            f"{file}: unknown format; files end with {', '.join(_SUFFIXES)}, compressed ones with {', '.join(COMPRESSED)} after that"
+        )
+
+
+def _name(obj: Json, namespace: str = "") -> str:
+    metadata = mapping(obj, "metadata")
+    within = f"{metadata.get('namespace') or namespace}/" if namespace else ""
+    return f"{within}{metadata.get('name')}"
+
+
+def _demand_one_each(file: Path, what: str, names: Iterable[str]) -> None:
+    twice = next(((name, count) for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        name, count = twice
+        raise WorkloadError(f"{file}: the {what} `{name}` stands in it {count:,} times; leave one")
 
 
 def _most_memory(nodes: Iterable[Json]) -> int:
@@ -116,4 +120,4 @@ def _most_memory(nodes: Iterable[Json]) -> int:
     return max((read_node(node).allocatable.get(MEMORY, 0) for node in nodes), default=0)
 
 
-__all__ = ["READERS", "read_described", "read_workload"]
+__all__ = ["read_described", "read_workload"]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from koordpolicy.model import protocol
-from koordpolicy.simulator.traces.rows import MAX_ROWS, whole_number
-from koordpolicy.simulator.workload import Json, WorkloadError
+from koordpolicy.simulator.traces.rows import MAX_ROWS, Row
+from koordpolicy.simulator.workload import Json
 
 UNKNOWN: Final = "unknown"
 """The model of GPUs of which none is said."""
@@ -18,27 +18,19 @@ _WORDS: Final = (protocol.GPU, protocol.GPU_CORE, protocol.GPU_MEMORY_RATIO, pro
 
 MOST_CARDS: Final = 1024
 """Of a node: each is an entry of its Device object."""
+MOST_CPUS: Final = 8192
+"""Of a node: as many as Linux knows."""
+MOST_MEMORY: Final = 1 << 16
+"""GiB of a node: what the largest machines have. More is a number in another unit."""
 
 
-def cards(row: Mapping[str, str], column: str, at: str) -> int:
-    """How many GPUs a node has. Raises WorkloadError for what is no number of them, and for more than a node can have."""
-    count = whole_number(row, column, at)
-    if count > MOST_CARDS:
-        raise WorkloadError(
-            f"{at}: `{count:.6g}` in column `{column}` are more GPUs than the {MOST_CARDS:,} of a node"
-        )
-    return count
-
-
-def device_objects(found: Iterable[tuple[str, Json]]) -> list[Json]:
-    """Device objects with their places. Raises WorkloadError where they list too many devices together."""
+def device_objects(found: Iterable[tuple[Row, Json]]) -> list[Json]:
+    """Device objects with their rows. Raises WorkloadError where they list too many devices together."""
     made, count = [], 0
-    for at, device in found:
+    for row, device in found:
         count += len(device["spec"]["devices"])
         if count > MAX_ROWS:
-            raise WorkloadError(
-                f"{at}: more than {MAX_ROWS:,} devices of all nodes by then; take a part of the nodes"
-            )
+            raise row.wrong(f"more than {MAX_ROWS:,} devices of all nodes by then; take a part of the nodes")
         made.append(device)
     return made
 

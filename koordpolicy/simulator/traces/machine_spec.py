@@ -5,54 +5,66 @@ Nodes have the columns `machine, gpu_type, cap_gpu` and what there is of CPUs an
 another format.
 """
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Final
 
 from koordpolicy.model import protocol
-from koordpolicy.simulator.traces.gpus import UNKNOWN, cards, device_object, device_objects, node_object
-from koordpolicy.simulator.traces.rows import table_rows, whole_number
-from koordpolicy.simulator.workload import Arrival, Json, WorkloadError
+from koordpolicy.simulator.traces.formats import Format
+from koordpolicy.simulator.traces.gpus import (
+    MOST_CARDS,
+    MOST_CPUS,
+    MOST_MEMORY,
+    UNKNOWN,
+    device_object,
+    device_objects,
+    node_object,
+)
+from koordpolicy.simulator.traces.rows import Column, Row
+from koordpolicy.simulator.workload import Json
 
-COLUMNS: Final = ("machine", "gpu_type", "cap_gpu")
 AMOUNTS: Final = (("cap_cpu", "cap_mem"), ("cap_cpu_cores", "cap_mem_gib"))
+MACHINES: Final = tuple(
+    Format("machines with GPUs", "nodes", ("machine",), ("machine", "gpu_type", *amounts, "cap_gpu"))
+    for amounts in AMOUNTS
+)
 PODS_OF_NODE: Final = 256
 _NO_GPU: Final = "CPU"
 """What stands for the model of a machine without."""
 
-
-def read_nodes(file: Path) -> list[Json]:
-    """Node objects, in order of the file. Raises WorkloadError."""
-    return [_node(row, at) for at, row in table_rows(file, COLUMNS)]
-
-
-def read_pods(file: Path) -> list[Arrival]:
-    """There are none. Raises WorkloadError."""
-    raise WorkloadError(
-        f"{file}: these are machines; name a file of pods, such as `openb_pod_list_default.csv`"
+_AMOUNTS: Final = tuple(
+    (
+        Column(cpus, "in CPUs", MOST_CPUS, least=1),
+        Column(memory, "in GiB", MOST_MEMORY, least=1, whole=False),
     )
+    for cpus, memory in AMOUNTS
+)
+_CARDS: Final = Column("cap_gpu", "the GPUs of the machine", MOST_CARDS)
 
 
-def read_objects(file: Path) -> list[Json]:
+def read_nodes(rows: Iterable[Row]) -> list[Json]:
+    """Node objects, in order of the rows. Raises WorkloadError."""
+    return [_node(row) for row in rows]
+
+
+def read_objects(rows: Iterable[Row]) -> list[Json]:
     """The Device objects of machines with GPUs. Raises WorkloadError."""
     return device_objects(
-        (at, device_object(row["machine"], _model(row), gpus))
-        for at, row in table_rows(file, COLUMNS)
-        if (gpus := cards(row, "cap_gpu", at))
+        (row, device_object(row.text("machine"), _model(row), gpus))
+        for row in rows
+        if (gpus := row.whole(_CARDS))
     )
 
 
-def _model(row: Mapping[str, str]) -> str:
-    return row["gpu_type"] if row["gpu_type"] != _NO_GPU else UNKNOWN
+def _model(row: Row) -> str:
+    said = row.text("gpu_type")
+    return said if said != _NO_GPU else UNKNOWN
 
 
-def _node(row: Mapping[str, str], at: str) -> Json:
-    cpu, memory = next((names for names in AMOUNTS if names[0] in row), AMOUNTS[0])
-    if cpu not in row or memory not in row:
-        raise WorkloadError(f"{at}: there is no column `{cpu}` or no column `{memory}`")
+def _node(row: Row) -> Json:
+    cpus, memory = next(columns for columns in _AMOUNTS if columns[0].name in row.cells)
     amounts = {
-        protocol.CPU: str(whole_number(row, cpu, at)),
-        protocol.MEMORY: f"{whole_number(row, memory, at)}Gi",
+        protocol.CPU: str(row.whole(cpus)),
+        protocol.MEMORY: f"{row.whole(memory)}Gi",
         protocol.PODS: str(PODS_OF_NODE),
     }
-    return node_object(row["machine"], amounts, cards(row, "cap_gpu", at), _model(row))
+    return node_object(row.named("machine", row.text("machine")), amounts, row.whole(_CARDS), _model(row))

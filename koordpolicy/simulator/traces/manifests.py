@@ -9,16 +9,16 @@ of a pod: `koordpolicy.io/arrives` when it is created, `koordpolicy.io/runs` how
 duration such as `90s` or `1h30m`; `koordpolicy.io/memory-growth` how much memory it takes more an hour, such as `2Gi`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from koordpolicy.cluster.event_handlers import EVENT_HANDLERS, EVERY_RESOURCE, handle
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.kube import resources
 from koordpolicy.kube.memory.metadata import is_dns_label, is_subdomain
-from koordpolicy.kube.snapshot import FORMAT, SnapshotError, read_snapshot
+from koordpolicy.kube.snapshot import FORMAT, SnapshotError, snapshot_of
 from koordpolicy.language.documents import read_manifests
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
@@ -27,15 +27,20 @@ from koordpolicy.model.quantity import QuantityError, amount
 from koordpolicy.model.reading import ObjectError, mapping, parse_json
 from koordpolicy.model.time import parse_duration
 from koordpolicy.simulator.clock import LONGEST
+from koordpolicy.simulator.traces.compression import name_of, opened
 from koordpolicy.simulator.workload import Arrival, Json, WorkloadError
 
 ARRIVES = "koordpolicy.io/arrives"
 RUNS = "koordpolicy.io/runs"
 GROWS = "koordpolicy.io/memory-growth"
-MAX_BYTES = 1 << 30
 MAX_OBJECTS = 1_000_000
 SPAN = 3600 * 1_000_000_000
 """How long a simulation of pods lasts that say nothing of their time."""
+
+_LINES: Final = ".jsonl"
+_YAML: Final = (".yaml", ".yml")
+SUFFIXES: Final = (".json", _LINES, *_YAML)
+"""How names of such files end. What is compressed and says nothing else is JSON, as a snapshot may be."""
 
 _HANDLERS = {handler.resource: handler for handler in EVENT_HANDLERS}
 _RESOURCES = resources.ResourcesByObject(_HANDLERS)
@@ -182,10 +187,10 @@ def _unpacked(at: str, document: object, depth: int) -> Iterator[tuple[str, Json
         yield from _unpacked(f"{at}: items[{index}]", item, depth - 1)
 
 
-def _of_snapshot(file: Path) -> Iterator[Json]:
+def _of_snapshot(file: Path, document: Mapping[str, Any]) -> Iterator[Json]:
     """The objects of a snapshot that a simulation has a use for. Lists of a server leave kinds out."""
     try:
-        snapshot = read_snapshot(file)
+        snapshot = snapshot_of(file, document)
     except SnapshotError as error:
         raise WorkloadError(str(error)) from None
     for resource in (*EVERY_RESOURCE, resources.PRIORITY_CLASSES):
@@ -205,35 +210,34 @@ def _of_lines(file: Path, text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _documents(file: Path) -> Iterator[tuple[str, Any]]:
-    if file.suffix == ".gz":
-        yield from ((str(file), one) for one in _of_snapshot(file))
-        return
-    try:
-        if file.stat().st_size > MAX_BYTES:
-            raise WorkloadError(f"{file}: larger than {MAX_BYTES >> 20} MiB")
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise WorkloadError(f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise WorkloadError(f"{file}: not UTF-8 at byte {error.start}") from None
+    with opened(file) as stream:
+        text = stream.read()
     if not text.strip():
         raise WorkloadError(
             f"{file}: the file is empty; `kubectl get nodes,pods -A -o json` writes what it may hold"
         )
-    if file.suffix == ".json":
-        try:
-            document = parse_json(text)
-        except ValueError as error:
-            line = getattr(error, "lineno", 1)
-            raise WorkloadError(f"{file}:{line}: not valid JSON ({error})") from None
-        if isinstance(document, dict) and document.get("format") == FORMAT:
-            document = [*_of_snapshot(file)]
-        documents = document if isinstance(document, list) else [document]
-        yield from ((str(file), one) for one in documents)
-        return
-    if file.suffix == ".jsonl":
+    suffix = name_of(file).suffix.lower()
+    if suffix == _LINES:
         yield from _of_lines(file, text)
-        return
+    elif suffix in _YAML:
+        yield from _of_yaml(file, text)
+    else:
+        yield from ((str(file), one) for one in _of_json(file, text))
+
+
+def _of_json(file: Path, text: str) -> Iterable[Any]:
+    """One object, a list of them, or those of a snapshot."""
+    try:
+        document = parse_json(text)
+    except ValueError as error:
+        line = getattr(error, "lineno", 1)
+        raise WorkloadError(f"{file}:{line}: not valid JSON ({error})") from None
+    if isinstance(document, dict) and document.get("format") == FORMAT:
+        return _of_snapshot(file, document)
+    return document if isinstance(document, list) else [document]
+
+
+def _of_yaml(file: Path, text: str) -> Iterator[tuple[str, Any]]:
     found = Diagnostics()
     for one in read_manifests(str(file), text, found):
         yield f"{file}:{one.positions.start().line}", one.data
