@@ -97,7 +97,8 @@ class Pod:
     `pod_requests` and `pod_limits` are the pod-level resources (`spec.resources`), None when the pod
     declares none. `kubernetes_qos` is the status' class when set, else computed from the spec. Times are
     nanoseconds since 1970. `raw` is the object as read, for fields that only one plugin needs; it
-    takes no part in comparison.
+    takes no part in comparison. `reservation` is the name of the Reservation in whose shape it is, empty for one that nodes run:
+    no annotation says so, as anybody may write one.
     """
 
     name: str
@@ -125,6 +126,7 @@ class Pod:
     started_at: int | None = None
     nominated_node: str = ""
     resource_version: str = ""
+    reservation: str = ""
     raw: Json = field(default_factory=dict, compare=False, repr=False)
     key: PodKey = field(init=False, compare=False, repr=False)
     """Namespace and name, by which everybody keeps pods: made once."""

@@ -223,7 +223,10 @@ def read_reservation(obj: Json) -> Reservation:
         created_at=read_time(metadata, "creationTimestamp", "metadata"),
         deleted_at=read_time(metadata, "deletionTimestamp", "metadata"),
         resource_version=text(metadata, "resourceVersion", "metadata"),
-        pod=read_pod(_reserve_pod(metadata, template, status, phase)),
+        pod=replace(
+            read_pod(_reserve_pod(metadata, template, status, phase)),
+            reservation=text(metadata, "name", "metadata"),
+        ),
         open=_left_open(template, {**texts(mapping(template, "metadata"), "labels"), **labels}),
         raw_status=status,
     )
