@@ -90,6 +90,11 @@ PodKey: TypeAlias = tuple[str, str]
 """Namespace and name."""
 
 
+def reserve_name(name: str) -> str:
+    """The name by which the shape of a Reservation is kept: its own is a UID, which any pod may be called."""
+    return f"reservation {name}"
+
+
 @dataclass(frozen=True, slots=True)
 class Pod:
     """A pod.
@@ -129,10 +134,11 @@ class Pod:
     reservation: str = ""
     raw: Json = field(default_factory=dict, compare=False, repr=False)
     key: PodKey = field(init=False, compare=False, repr=False)
-    """Namespace and name, by which everybody keeps pods: made once."""
+    """Namespace and name, by which everybody keeps pods: made once. That of a Reservation's shape is no pod's, whatever users call theirs."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "key", (self.namespace, self.name))
+        name = reserve_name(self.name) if self.reservation else self.name
+        object.__setattr__(self, "key", (self.namespace, name))
 
     @property
     def controller(self) -> Owner | None:

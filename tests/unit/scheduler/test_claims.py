@@ -122,3 +122,17 @@ def test_no_annotation_makes_a_pod_a_reservation(caplog: pytest.LogCaptureFixtur
     assert view is not None
     assert not view.pod.reservation
     assert view.says_nothing_of_reservations
+
+
+def test_a_pod_that_is_called_as_a_reservation_is_kept_takes_nothing_from_it() -> None:
+    world = Reserved(n={"allocatable": {"cpu": "10", "memory": "10Gi"}})
+    obj = reservation("r", "4")
+    obj["status"] = {"phase": "Available", "nodeName": "n", "allocatable": {"cpu": "4", "memory": "1Gi"}}
+    world.reserve(obj)
+    world.ask("uid-r", "5")
+    world.pods["uid-r"]["spec"]["nodeName"] = "n"
+    world.show("uid-r")
+    table = world.scheduler.cache.table
+    assert table.row(0)["resources.requested"]["cpu"] == 9000
+    world.end("uid-r")
+    assert table.row(0)["resources.requested"]["cpu"] == 4000
