@@ -17,6 +17,7 @@ from koordpolicy.cluster.reservation_policy import ATTEMPTS, ReservationPolicy
 from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.pod_reservations import NO_RESERVATIONS, operates_as_reservation
+from koordpolicy.model.protocol import CPU
 from koordpolicy.model.reading import NO_TEXT, Amounts, ObjectError
 from koordpolicy.model.reservation import Reservation
 
@@ -226,6 +227,8 @@ class Reservations:
     def _owned(self, reservation: Reservation) -> int:
         """Millicores of CPUs of its own that it has and its owners have not."""
         own = own_millicores(reservation.pod)
+        if reservation.of_pod:  # anybody may have written that
+            own = min(own, reservation.allocatable.get(CPU, 0))
         return max(0, own - sum(one.owned_cpu for one in self.owners(reservation).views)) if own else 0
 
     # --- who may take -----------------------------------------------------------------------------

@@ -132,7 +132,8 @@ def test_a_pod_that_is_called_as_a_reservation_is_kept_takes_nothing_from_it() -
     world.ask("uid-r", "5")
     world.pods["uid-r"]["spec"]["nodeName"] = "n"
     world.show("uid-r")
-    table = world.scheduler.cache.table
-    assert table.row(0)["resources.requested"]["cpu"] == 9000
+    requested: Any = world.scheduler.cache.table.row(0)["resources.requested"]
+    assert requested["cpu"] == 9000
     world.end("uid-r")
-    assert table.row(0)["resources.requested"]["cpu"] == 4000
+    requested = world.scheduler.cache.table.row(0)["resources.requested"]
+    assert requested["cpu"] == 4000
