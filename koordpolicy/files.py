@@ -36,7 +36,7 @@ class MemoryFile:
     def __init__(self, name: str, data: bytes = b"") -> None:
         self._handle = _in_memory(name, data)
         self._name = name
-        self.path = Path(f"/proc/self/fd/{self._handle}")
+        self.path = Path(f"/dev/fd/{self._handle}")
 
     def write(self, data: bytes) -> None:
         """Replace what stands in it as a whole."""

@@ -60,13 +60,13 @@ async def served_from_memory() -> list[object]:
         assert isinstance(place, MemoryFile)
         cluster = MemoryCluster(Store(now_ns))
         shared = SharedCertificate(
-            cluster, "s", CertificateSettings(("localhost",)), place, Metrics("manager"), Backoff(lambda: 0.0), now_ns, _nobody
+            cluster, "default", CertificateSettings(("localhost",)), place, Metrics("manager"), Backoff(lambda: 0.0), now_ns, _nobody
         )  # fmt: skip
         for _ in range(2):
             await shared.first()
             seen.append(stamp_of(shared.tls))
             context_of(shared.tls)
-            await cluster.delete(SECRETS, SECRET, namespace="s")
+            await cluster.delete(SECRETS, SECRET, namespace="default")
         return seen
 
 
@@ -85,5 +85,5 @@ def test_what_is_in_memory_is_replaced_as_a_whole() -> None:
         with file.path.open("rb") as before:
             file.write(b"new")
             assert (before.read(), file.path.read_bytes()) == (b"long enough", b"new")
-        inherited = subprocess.run(["ls", "-l", "/proc/self/fd"], capture_output=True, check=True, text=True)
+        inherited = subprocess.run(["ls", "-l", "/dev/fd/"], capture_output=True, check=True, text=True)
         assert "memfd" not in inherited.stdout
