@@ -4,6 +4,7 @@ import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 
 def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
@@ -25,6 +26,42 @@ def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
             Path(name).unlink()
         raise
     _sync_directory(path.parent)
+
+
+class MemoryFile:
+    """A file in memory alone, for secrets that libraries take by a path: no disk ever has it, and it goes with the process, however
+    that ends. Linux has such files; the path leads there in this process alone. Raises OSError.
+    """
+
+    def __init__(self, name: str, data: bytes = b"") -> None:
+        self._handle = _in_memory(name, data)
+        self._name = name
+        self.path = Path(f"/dev/fd/{self._handle}")
+
+    def write(self, data: bytes) -> None:
+        """Replace what stands in it as a whole."""
+        made = _in_memory(self._name, data)
+        try:
+            os.dup2(made, self._handle, inheritable=False)
+        finally:
+            os.close(made)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._handle)
+
+
+def _in_memory(name: str, data: bytes) -> int:
+    handle = os.memfd_create(name, os.MFD_CLOEXEC)
+    try:
+        with os.fdopen(handle, "wb", closefd=False) as file:
+            file.write(data)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
 
 
 def _sync_directory(directory: Path) -> None:

@@ -23,6 +23,9 @@ class GangBook:
     """The gangs that pods or objects speak of. Not for use by two threads.
 
     A pod that belongs to none is not known here. Steps of pods that are not known are passed over.
+
+    A gang waits for all that it names. What becomes of it concerns those of them alone that are of its namespace, or name it as well:
+    nobody moves other people's gangs by naming them.
     """
 
     def __init__(self, rules: GangRules) -> None:
@@ -60,13 +63,13 @@ class GangBook:
         return found
 
     def together(self, gang: Gang) -> Iterator[Gang]:
-        """The gangs that are placed together with one, itself among them, as far as they are known."""
+        """The gangs that are placed together with one, itself among them, as far as they are known and it concerns them."""
         if gang.parameters is None:
             yield gang
         else:
             for one in gang.parameters.group:
                 found = self._gangs.get(one)
-                if found is not None:
+                if found is not None and _concerns(gang, found):
                     yield found
 
     def waiting_groups(self) -> int:
@@ -89,6 +92,9 @@ class GangBook:
         gang = self._gangs.get(name)
         if gang is None:
             gang = self._gangs[name] = Gang(name)
+        if parameters is not None and name not in parameters.group and _names_others(name, parameters.group):
+            # What the others share is not its own where they do not know of it.
+            parameters = replace(parameters, group=tuple(sorted((*parameters.group, name))))
         before = self.group_of(gang)
         gang.parameters, gang.shared = parameters, None
         after = self.group_of(gang)
@@ -239,12 +245,17 @@ class GangBook:
         if not isinstance(found, Gang):
             return found
         if self.round is None:
-            assert found.parameters is not None
-            self.round = Round(found.id, found.parameters.group, {pod})
+            self.round = Round(found.id, self._tried_with(found), {pod})
             self.group_of(found).representative = None
         elif self.round.failed:
             return Why.ROUND_FAILED
         return None
+
+    def _tried_with(self, gang: Gang) -> tuple[str, ...]:
+        """The gangs whose pods are tried in a round of one."""
+        assert gang.parameters is not None
+        named, concerned = gang.parameters.group, [one.id for one in self.together(gang)]
+        return named if len(concerned) == len(named) else tuple(concerned)
 
     def left(self) -> tuple[PodKey, ...]:
         """Who may be tried next for the round that is open: of the first gang that has any, those not tried yet."""
@@ -309,6 +320,7 @@ class GangBook:
             ):
                 return _held(gang.parameters.wait)
             known.append(one)
+        known = [one for one in known if _concerns(gang, one)]
         going = tuple([found for one in known for found in one.waiting])
         for one in known:
             one.allowed.update(one.waiting)
@@ -358,6 +370,27 @@ class GangBook:
                 self._leave(gang, pod)
                 gang.pending[pod] = None
         return tuple(going)
+
+
+def _concerns(gang: Gang, other: Gang) -> bool:
+    """Whether what becomes of a gang concerns another one that it names."""
+    mine, theirs = gang.parameters, other.parameters
+    if other is gang or (mine is not None and theirs is not None and mine.group is theirs.group):
+        return True  # as nearly always
+    if _namespace(gang.id) == _namespace(other.id):
+        return True
+    return theirs is not None and gang.id in theirs.group
+
+
+def _names_others(name: str, group: tuple[str, ...]) -> bool:
+    """Whether any of these gangs is of another namespace than the one of this name."""
+    own = _namespace(name)
+    return any(_namespace(one) != own for one in group)
+
+
+def _namespace(gang: str) -> str:
+    namespace, slash, _ = gang.partition("/")
+    return namespace if slash else ""
 
 
 @lru_cache(maxsize=256)

@@ -71,7 +71,8 @@ class NodeAccount(Generic[K]):
         references: dict[int, int] = {}
         for allocation in self._held.values():
             for cpu in allocation.cpus:
-                references[cpu] = references.get(cpu, 0) + 1
+                if cpu in layout.core:  # what is told of others is about another machine
+                    references[cpu] = references.get(cpu, 0) + 1
         taken = {cpu for cpu, count in references.items() if count >= rules.sharers}
         available = {zone: dict(amounts) for zone, amounts in offers.items()}
         uses = dict.fromkeys(offers, ZoneUse.IDLE)

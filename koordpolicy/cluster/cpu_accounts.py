@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from koordpolicy.algorithms.cpu_accumulator import CPUExclusive
+from koordpolicy.algorithms.cpu_accumulator import BindPolicy, CPUExclusive
 from koordpolicy.algorithms.cpu_binding import NodeRules, PodNeeds
 from koordpolicy.algorithms.node_cpus import NodeAccount
 from koordpolicy.algorithms.zone_allocation import HintProvider, NodeRoom, NoRoom, allocate
@@ -35,7 +35,8 @@ _SPARE: Final = 64
 class CPUClaim(NamedTuple):
     """What a pod has of the CPUs and zones of a node. `spec` is the annotation that says how it was bound, empty where that says so
     already; `of` the class that its label says; `lender` the UID of the pod out of whose claim it is, empty for none. `zones` are
-    those in which everything is allocated for it (a mask; None: any).
+    those in which everything is allocated for it (a mask; None: any). `by_node` says that its CPUs are its own where the node gives
+    all pods theirs, and nowhere else: so its annotation says, and its class owns none.
     """
 
     pod: PodKey
@@ -47,6 +48,7 @@ class CPUClaim(NamedTuple):
     uid: str = ""
     lender: str = ""
     zones: int | None = None
+    by_node: bool = False
 
 
 @dataclass(slots=True)
@@ -197,7 +199,7 @@ class CPUAccounts:
             rules, reserved = self.policy.rules(self.facts_of(node), known.topology)
             known.account = NodeAccount(_as_sold(known.topology), rules, reserved)
             for claim in self.owners(node).values():
-                known.account.hold(claim.pod, claim.allocation, claim.exclusive)
+                _hold(known.account, claim)
         return known.account
 
     def why_not(self, node: str, needs: PodNeeds, providers: Iterable[HintProvider] = ()) -> str:
@@ -262,7 +264,7 @@ class CPUAccounts:
     def _hold(self, claim: CPUClaim) -> None:
         known = self._node(claim.node)
         if known.account is not None:
-            known.account.hold(claim.pod, claim.allocation, claim.exclusive)
+            _hold(known.account, claim)
         self._changed(claim.node)
 
     def _release(self, claim: CPUClaim) -> None:
@@ -297,9 +299,17 @@ class CPUAccounts:
             del self._nodes[node]
 
 
+def _hold(account: NodeAccount[PodKey], claim: CPUClaim) -> None:
+    """Have a claim count on its node."""
+    allocation = claim.allocation
+    if claim.by_node and account.rules.bind is BindPolicy.NONE:
+        allocation = Allocation(zones=allocation.zones)
+    account.hold(claim.pod, allocation, claim.exclusive)
+
+
 def less(claim: CPUClaim, others: Sequence[CPUClaim]) -> CPUClaim:
     """What of a claim these have not, who take out of it."""
-    cpus = claim.allocation.cpus.difference(*(other.allocation.cpus for other in others))
+    cpus = claim.allocation.cpus.difference(*(other.allocation.cpus for other in others if not other.by_node))
     zones = {
         zone: {
             name: max(0, amount - sum(other.allocation.zones.get(zone, {}).get(name, 0) for other in others))

@@ -65,6 +65,22 @@ class CPUPolicy:
         except (ObjectError, CelError):
             return True
 
+    def may_own(self, view: PodView, request: Amounts) -> bool:
+        """Whether a pod that is on its node may have CPUs of its own there, whatever the node says.
+
+        What it says of how it wants them does not hinder where it is unreadable, nor help: the class decides.
+        """
+        try:
+            return self.needs(view, request).binds
+        except ObjectError:
+            said = _SAYS_NOTHING
+        except CelError:
+            return True
+        try:
+            return self._owns.value({"pod": view.facts, "resourceSpec": said}) is True
+        except CelError:
+            return True
+
     def needs(self, view: PodView, request: Amounts) -> PodNeeds:
         """What a pod wants. Raises ObjectError for annotations that cannot be read, CelError."""
         latest = self._latest

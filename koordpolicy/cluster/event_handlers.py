@@ -143,7 +143,8 @@ def _reservation_update(listener: ClusterListener, obj: Object) -> None:
 
 def _reservation_delete(listener: ClusterListener, obj: Object) -> None:
     key = reserve_pod_key(obj)
-    listener.set_state(lambda state: state.reservations.remove(key[1]), Event.RESERVATION_CHANGED)
+    uid = str(obj["metadata"].get("uid") or "")
+    listener.set_state(lambda state: state.reservations.remove(uid), Event.RESERVATION_CHANGED)
     listener.remove_pod(key)
 
 

@@ -28,9 +28,9 @@ from koordpolicy.model.pod_reservations import (
 )
 from koordpolicy.model.pod_volumes import NO_VOLUMES, PodVolumes, read_pod_volumes
 from koordpolicy.model.protocol import (
+    CPU,
     DEVICE_ALLOCATED,
     NETWORK_TOPOLOGY_SELECTOR,
-    RESERVE_POD,
     RESOURCE_STATUS,
     SCHEDULER_NAME,
 )
@@ -132,7 +132,7 @@ class PodView:
         """Whether it neither takes from any, nor is one, nor keeps its room as one does."""
         pod = self.pod
         return (
-            RESERVE_POD not in pod.annotations
+            not pod.reservation
             and not operates_as_reservation(pod.labels)
             and self.reservations is NO_RESERVATIONS
         )
@@ -166,8 +166,11 @@ class PodView:
 
     @_Once
     def owned_cpu(self) -> int:
-        """Millicores of the CPUs that it has for itself; 0 where its allocation is unreadable."""
-        return own_millicores(self.pod)
+        """Millicores of the CPUs that it has for itself, as its annotation says: no more than it takes of CPU, as anything may stand
+        there. 0 where that is unreadable.
+        """
+        own = own_millicores(self.pod)
+        return min(own, self.occupied.get(CPU, 0)) if own else 0
 
     @_Once
     def kind(self) -> KindKey:

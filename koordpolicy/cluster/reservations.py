@@ -7,10 +7,9 @@ the annotations alone say the same.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from koordpolicy.algorithms.reservation_capacity import governed, remained, sum_masked
-from koordpolicy.algorithms.reservation_match import Match, MatchRules, match
+from koordpolicy.algorithms.reservation_match import Match, MatchRules, match, owns
 from koordpolicy.cluster.operating_pods import operating_reservation
 from koordpolicy.cluster.owner_index import OwnerIndex
 from koordpolicy.cluster.pods import PodView, own_millicores, with_amounts
@@ -18,7 +17,7 @@ from koordpolicy.cluster.reservation_policy import ATTEMPTS, ReservationPolicy
 from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.pod_reservations import NO_RESERVATIONS, operates_as_reservation
-from koordpolicy.model.protocol import RESERVE_POD
+from koordpolicy.model.protocol import CPU
 from koordpolicy.model.reading import NO_TEXT, Amounts, ObjectError
 from koordpolicy.model.reservation import Reservation
 
@@ -177,12 +176,19 @@ class Reservations:
     def taken_by(self, view: PodView) -> str:
         """The UID of the reservation that a pod has taken from; empty for none, and where that cannot be read."""
         found = self._takers.get(view.pod.key)
-        if found is None:
-            try:
-                found = view.reservations.allocated
-            except ObjectError:
-                found = ""
-        return found
+        if found is not None:
+            return found
+        try:
+            found = view.reservations.allocated
+        except ObjectError:
+            return ""
+        known = self._all.get(found) if found else None
+        return "" if known is not None and not may_have(view.pod, known) else found
+
+    def refuses(self, view: PodView) -> Reservation | None:
+        """The reservation that a pod's annotation names though it cannot have taken from it; None for none. Raises ObjectError."""
+        known = self._all.get(view.reservations.allocated)
+        return known if known is not None and not may_have(view.pod, known) else None
 
     def lender(self, view: PodView) -> Reservation | None:
         """The reservation that a pod has taken from, and out of whose CPUs and devices it takes its own."""
@@ -221,6 +227,8 @@ class Reservations:
     def _owned(self, reservation: Reservation) -> int:
         """Millicores of CPUs of its own that it has and its owners have not."""
         own = own_millicores(reservation.pod)
+        if reservation.of_pod:  # anybody may have written that
+            own = min(own, reservation.allocatable.get(CPU, 0))
         return max(0, own - sum(one.owned_cpu for one in self.owners(reservation).views)) if own else 0
 
     # --- who may take -----------------------------------------------------------------------------
@@ -276,6 +284,17 @@ def gives_by_default(reservation: Reservation) -> bool:
     return reservation.allocate_policy == ""
 
 
+def may_have(pod: Pod, reservation: Reservation) -> bool:
+    """Whether a pod can have taken from a reservation: one that it owns or that counts it among its owners; and whose room was allocated
+    beforehand, whoever that was. The annotation that says so, anybody may write who may change the pod.
+    """
+    return (
+        owns(pod, reservation.owners)
+        or reservation.pre_allocation.enabled
+        or any(one.uid == pod.uid for one in reservation.current_owners)
+    )
+
+
 def keeps_room(view: PodView) -> bool:
     """Whether a pod keeps its room for others, or will: the shape of a reservation, or one that operates as such."""
     return is_reserve_pod(view) or operates_as_reservation(view.pod.labels)
@@ -283,8 +302,4 @@ def keeps_room(view: PodView) -> bool:
 
 def is_reserve_pod(view: PodView) -> bool:
     """Whether a pod is the shape of a reservation, which no node runs."""
-    annotations = view.pod.annotations
-    return bool(annotations) and annotations.get(RESERVE_POD) == _TRUE
-
-
-_TRUE: Final = "true"
+    return bool(view.pod.reservation)

@@ -1,13 +1,13 @@
 """The webhooks of a running manager: their certificate, what they look up, the server, and who keeps the configurations."""
 
 import asyncio
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from koordpolicy.files import MemoryFile
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.mirror import Handler, Mirror
 from koordpolicy.kube.port import Object
@@ -58,14 +58,14 @@ class WebhookOptions:
     front: Path | None = None
     kept: Path | None = None
 
-    def directory(self, stack: AsyncExitStack) -> Path:
-        """Where a shared pair lies: a directory that only its owner looks into. The next start writes it anew; without `kept` it
-        goes with the stack, and stays where the process is killed.
+    def place(self, stack: AsyncExitStack) -> Path | MemoryFile:
+        """Where a shared pair lies: a directory that only its owner looks into, whose next start writes it anew. Without a front and
+        `kept` it is in memory alone, so that no key of a process that was killed is left on a disk.
         """
         if self.front is not None:
             return self.front
         if self.kept is None:
-            return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="koordpolicy-webhook-")))
+            return stack.enter_context(MemoryFile("koordpolicy-webhook"))
         self.kept.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.kept.chmod(0o700)
         return self.kept
@@ -209,7 +209,7 @@ class ServedWebhooks:
             component.cluster,
             options.address.namespace,
             options.certificate,
-            options.directory(stack),
+            options.place(stack),
             component.process.metrics,
             component.backoff(initial=0.2, longest=5.0),
             now_ns,

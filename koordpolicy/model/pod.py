@@ -90,6 +90,11 @@ PodKey: TypeAlias = tuple[str, str]
 """Namespace and name."""
 
 
+def reserve_name(name: str) -> str:
+    """The name by which the shape of a Reservation is kept: its own is a UID, which any pod may be called."""
+    return f"reservation {name}"
+
+
 @dataclass(frozen=True, slots=True)
 class Pod:
     """A pod.
@@ -97,7 +102,8 @@ class Pod:
     `pod_requests` and `pod_limits` are the pod-level resources (`spec.resources`), None when the pod
     declares none. `kubernetes_qos` is the status' class when set, else computed from the spec. Times are
     nanoseconds since 1970. `raw` is the object as read, for fields that only one plugin needs; it
-    takes no part in comparison.
+    takes no part in comparison. `reservation` is the name of the Reservation in whose shape it is, empty for one that nodes run:
+    no annotation says so, as anybody may write one.
     """
 
     name: str
@@ -125,12 +131,14 @@ class Pod:
     started_at: int | None = None
     nominated_node: str = ""
     resource_version: str = ""
+    reservation: str = ""
     raw: Json = field(default_factory=dict, compare=False, repr=False)
     key: PodKey = field(init=False, compare=False, repr=False)
-    """Namespace and name, by which everybody keeps pods: made once."""
+    """Namespace and name, by which everybody keeps pods: made once. That of a Reservation's shape is no pod's, whatever users call theirs."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "key", (self.namespace, self.name))
+        name = reserve_name(self.name) if self.reservation else self.name
+        object.__setattr__(self, "key", (self.namespace, name))
 
     @property
     def controller(self) -> Owner | None:

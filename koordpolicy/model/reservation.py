@@ -11,7 +11,7 @@ from typing import Any, Final
 from koordpolicy.model.integers import parse_int_any_base
 from koordpolicy.model.labels import LabelSelector, read_selector
 from koordpolicy.model.node import Taint
-from koordpolicy.model.pod import Pod, PodCondition, PodKey, read_condition, read_pod, read_time
+from koordpolicy.model.pod import Pod, PodCondition, PodKey, read_condition, read_pod, read_time, reserve_name
 from koordpolicy.model.protocol import (
     NODE_RESERVATION,
     PHASE_FAILED,
@@ -223,14 +223,17 @@ def read_reservation(obj: Json) -> Reservation:
         created_at=read_time(metadata, "creationTimestamp", "metadata"),
         deleted_at=read_time(metadata, "deletionTimestamp", "metadata"),
         resource_version=text(metadata, "resourceVersion", "metadata"),
-        pod=read_pod(_reserve_pod(metadata, template, status, phase)),
+        pod=replace(
+            read_pod(_reserve_pod(metadata, template, status, phase)),
+            reservation=text(metadata, "name", "metadata"),
+        ),
         open=_left_open(template, {**texts(mapping(template, "metadata"), "labels"), **labels}),
         raw_status=status,
     )
 
 
 def reserve_pod_key(obj: Json) -> PodKey:
-    """Namespace and name of the pod in whose shape a Reservation is scheduled, of one that need not be readable otherwise."""
+    """By what the pod is kept in whose shape a Reservation is scheduled, of one that need not be readable otherwise."""
     metadata, spec = obj.get("metadata"), obj.get("spec")
     template = spec.get("template") if isinstance(spec, Mapping) else None
     about = template.get("metadata") if isinstance(template, Mapping) else None
@@ -238,7 +241,7 @@ def reserve_pod_key(obj: Json) -> PodKey:
     uid = metadata.get("uid") if isinstance(metadata, Mapping) else None
     return (
         namespace if isinstance(namespace, str) and namespace else "default",
-        uid if isinstance(uid, str) else "",
+        reserve_name(uid if isinstance(uid, str) else ""),
     )
 
 

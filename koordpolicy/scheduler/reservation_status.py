@@ -15,8 +15,6 @@ from koordpolicy.model.protocol import (
     REASON_SCHEDULED,
     REASON_UNSCHEDULABLE,
     RESERVATION_AVAILABLE,
-    RESERVE_POD,
-    RESERVE_POD_RESERVATION,
 )
 from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.reading import NO_TEXT
@@ -28,10 +26,7 @@ Status = dict[str, Any]
 
 def reservation_of(pod: Pod) -> str:
     """The name of the Reservation that a pod stands for; empty for one that nodes run."""
-    annotations = pod.annotations
-    if not annotations or annotations.get(RESERVE_POD) != "true":
-        return ""
-    return annotations.get(RESERVE_POD_RESERVATION, "")
+    return pod.reservation
 
 
 def reservation_reference(reservation: Reservation) -> Object:

@@ -7,7 +7,7 @@ from typing import Any
 
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
-from koordpolicy.model.protocol import DEVICE_ALLOCATED
+from koordpolicy.model.protocol import DEVICE_ALLOCATED, QOS_CLASS
 from tests.unit.scheduler.test_cpus import topology_object
 from tests.unit.scheduler.test_devices import device_object
 
@@ -23,17 +23,21 @@ def explained(folder: Path, *more: str) -> tuple[int, str, str]:
         {"apiVersion": "topology.node.k8s.io/v1alpha1", "kind": "NodeResourceTopology", **topology_object("n0", zones=2, cores=2)},
     ]  # fmt: skip
     for name, part, status in (("a", "40", ""), ("b", "25", '{"cpuset":"0-1"}')):
+        request, labels = {RATIO: part}, dict[str, str]()
         share = {"minor": 1, "id": "gpu-1", "resources": {RATIO: part}}
         annotations = {DEVICE_ALLOCATED: json.dumps({"gpu": [share]})}
         if status:
             annotations["scheduling.koordinator.sh/resource-status"] = status
+            request["cpu"], labels[QOS_CLASS] = "2", "LSR"
         objects.append(
             {
                 "apiVersion": "v1", "kind": "Pod",
-                "metadata": {"name": name, "namespace": "default", "uid": name, "annotations": annotations},
+                "metadata": {
+                    "name": name, "namespace": "default", "uid": name, "annotations": annotations, "labels": labels,
+                },
                 "spec": {
-                    "schedulerName": "koord-scheduler", "nodeName": "n0",
-                    "containers": [{"name": "c", "image": "i", "resources": {"requests": {RATIO: part}}}],
+                    "schedulerName": "koord-scheduler", "nodeName": "n0", "priority": 9000,
+                    "containers": [{"name": "c", "image": "i", "resources": {"requests": request}}],
                 },
                 "status": {"phase": "Running"},
             }

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import yaml  # the reader of the official client
 
+from koordpolicy.files import MemoryFile
 from koordpolicy.kube.api.access import Access, Renewal, trust_of
 from koordpolicy.kube.api.proxies import proxy_of
 
@@ -67,12 +68,10 @@ class _Entry:
             raise _Declined
         return said
 
-    def file(self, key: str, made: Path) -> Path | None:
-        """The file that is named, or one made below `made` of the data that stand in its place; None for neither."""
+    def file(self, key: str, stack: ExitStack) -> Path | None:
+        """The file that is named, or one made in memory, as long as `stack` lasts, of the data that stand in its place; None for neither."""
         if f"{key}-data" in self:
-            file = made / key
-            file.write_bytes(base64.standard_b64decode(self.text(f"{key}-data")))
-            return file
+            return _made(key, base64.standard_b64decode(self.text(f"{key}-data")), stack)
         if key not in self:
             return None
         file = self.folder / self.text(key)
@@ -145,13 +144,19 @@ def _authorization(user: _Entry) -> str:
     return ""
 
 
+def _made(name: str, data: bytes, stack: ExitStack) -> Path:
+    """A file for the ssl module, which takes keys by a path."""
+    if hasattr(os, "memfd_create"):
+        return stack.enter_context(MemoryFile(name, data)).path
+    file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / name  # nobody else may look into it
+    file.write_bytes(data)
+    return file
+
+
 def _trust(cluster: _Entry, user: _Entry) -> ssl.SSLContext:
     with ExitStack() as stack:
-        made = Path()
-        if any(f"{key}-data" in cluster or f"{key}-data" in user for key in _FILES):
-            made = Path(stack.enter_context(tempfile.TemporaryDirectory()))  # nobody else may look into it
         authority, certificate, key = (
-            entry.file(name, made) for name, entry in zip(_FILES, (cluster, user, user), strict=True)
+            entry.file(name, stack) for name, entry in zip(_FILES, (cluster, user, user), strict=True)
         )
         context = trust_of(None if authority is None else str(authority))
         if cluster.flag("insecure-skip-tls-verify"):

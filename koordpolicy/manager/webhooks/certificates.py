@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from koordpolicy.files import MemoryFile
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import AlreadyExists, Conflict, Forbidden, KubeError, NotFound
 from koordpolicy.kube.port import Cluster, Object
@@ -40,7 +41,8 @@ class CertificateSettings:
 
 
 class SharedCertificate:
-    """The pair that this replica serves, as a file in a directory of its own, and beside it the bundle by which it is believed.
+    """The pair that this replica serves: as a file in a directory of its own, and beside it the bundle by which it is believed, or in memory
+    alone, where nobody else has to find it.
 
     `believed` asks which bundle API servers have been given, None where nobody knows. `on_change` is told when the bundle
     is another.
@@ -51,15 +53,16 @@ class SharedCertificate:
         cluster: Cluster,
         namespace: str,
         settings: CertificateSettings,
-        directory: Path,
+        place: Path | MemoryFile,
         metrics: Metrics,
         backoff: Backoff,
         now: Callable[[], int],
         believed: Callable[[], Awaitable[bytes | None]],
     ) -> None:
         self.bundle = b""
-        self.tls = Tls(directory / SERVING, directory / SERVING)
-        self._authority = directory / AUTHORITY
+        self._place = place
+        pair = place.path if isinstance(place, MemoryFile) else place / SERVING
+        self.tls = Tls(pair, pair)
         self.on_change: Callable[[], None] = lambda: None
         self._cluster = cluster
         self._namespace = namespace
@@ -130,14 +133,18 @@ class SharedCertificate:
         assert chain.serving is not None
         pair = chain.serving.certificate + chain.serving.key
         if pair != self._served:
-            _write(self.tls.certificate, pair)
+            if isinstance(self._place, MemoryFile):
+                self._place.write(pair)
+            else:
+                _write(self.tls.certificate, pair)
             self._served = pair
         self._metrics.set(
             "koordpolicy_webhook_certificate_end_timestamp_seconds", _until(chain) / NANOSECONDS
         )
         if chain.trusted != self.bundle:
             self.bundle = chain.trusted
-            _write(self._authority, self.bundle)
+            if not isinstance(self._place, MemoryFile):
+                _write(self._place / AUTHORITY, self.bundle)
             self.on_change()
 
 

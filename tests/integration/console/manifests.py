@@ -51,9 +51,12 @@ def _cards() -> Iterator[dict[str, Any]]:
     for name, part, status in (("half", "40", ""), ("pinned", "25", '{"cpuset":"0-1"}')):
         share = {"minor": 1, "id": "gpu-1", "resources": {RATIO: part}}
         annotations = {DEVICE_ALLOCATED: json.dumps({"gpu": [share]})}
+        requests, labels = {RATIO: part}, dict[str, str]()
         if status:
             annotations["scheduling.koordinator.sh/resource-status"] = status
-        yield _pod(name, "n0", {RATIO: part}, annotations=annotations)
+            requests["cpu"] = "2"
+            labels = {"koordinator.sh/qosClass": "LSR", "koordinator.sh/priority-class": "koord-prod"}
+        yield _pod(name, "n0", requests, annotations=annotations, labels=labels)
 
 
 def _quotas() -> Iterator[dict[str, Any]]:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from koordpolicy.algorithms.gang import Gang, GangGroup, GangParameters, Held
+from koordpolicy.algorithms.gang import Gang, GangGroup, GangParameters, Held, Permitted
 from koordpolicy.algorithms.gang_book import GangBook
 from koordpolicy.model.pod import PodKey
 from koordpolicy.scheduler.plugins.gang.policy import KIND, GangDecisions, GangPolicy
@@ -376,3 +376,65 @@ def test_nothing_is_held_of_gangs_that_are_gone() -> None:
         book.remove_gang(gang.id)
         book.group_of(gang)
     assert not book._groups
+
+
+class Crowd:
+    """A gang `own/g` of two pods, one of which waits on a node, and `other/x`, a stranger's, which names the gangs of `named`."""
+
+    def __init__(
+        self, named: tuple[str, ...], stranger: str = "other/x", theirs: tuple[str, ...] = ()
+    ) -> None:
+        self.book = GangBook(Rules())
+        self.book.set_gang("own/g", GangParameters(2, theirs or ("own/g",), wait=1))
+        self.book.set_gang(stranger, GangParameters(1, named, wait=1))
+        for at in range(2):
+            self.book.set_pod(("own", str(at)), "own/g")
+        self.stranger = stranger.partition("/")[0], "x"
+        self.book.set_pod(self.stranger, stranger)
+
+    def one_waits(self) -> None:
+        assert self.book.begin(("own", "0")) is None
+        assert not isinstance(self.book.permit(("own", "0")), Permitted)
+        self.book.close()
+
+
+def test_nobody_gives_a_node_back_as_a_stranger_names_his_gang() -> None:
+    crowd = Crowd(("other/x", "own/g"))
+    crowd.one_waits()
+    assert crowd.book.begin(crowd.stranger) is None
+    assert crowd.book.left() == ()
+    assert crowd.book.failed(crowd.stranger, "no node") == ()
+    assert crowd.book.next().rejected == ()
+    assert ("own", "0") in crowd.book.gangs["own/g"].waiting
+
+
+def test_whoever_names_a_gang_waits_for_it_and_lets_none_of_its_pods_go() -> None:
+    crowd = Crowd(("other/x", "own/g"), theirs=("own/g", "own/h"))
+    crowd.book.set_gang("own/h", GangParameters(1, ("own/g", "own/h"), wait=1))
+    crowd.book.set_pod(("own", "h"), "own/h")
+    crowd.one_waits()
+    assert crowd.book.begin(("own", "1")) is None
+    crowd.book.permit(("own", "1"))
+    crowd.book.close()
+    assert crowd.book.begin(crowd.stranger) is None
+    found = crowd.book.permit(crowd.stranger)
+    assert isinstance(found, Permitted)
+    assert found.pods == (crowd.stranger,), "own/h has no node yet, and own/g goes with it"
+    assert not crowd.book.gangs["own/g"].allowed
+
+
+def test_a_stranger_beside_his_own_list_does_not_share_the_record_of_those_he_names() -> None:
+    crowd = Crowd(("own/g",))
+    crowd.book.bound(crowd.stranger)
+    assert not crowd.book.group_of(crowd.book.gangs["own/g"]).once_satisfied
+    assert crowd.book.may_enter(("own", "0")) is None
+
+
+@pytest.mark.parametrize(("stranger", "theirs"), [("own/x", ("own/g",)), ("other/x", ("other/x", "own/g"))])
+def test_gangs_of_one_namespace_and_those_that_name_each_other_go_together(
+    stranger: str, theirs: tuple[str, ...]
+) -> None:
+    crowd = Crowd(tuple(sorted((stranger, "own/g"))), stranger, theirs)
+    crowd.book.permit(("own", "0"))
+    assert crowd.book.begin(crowd.stranger) is None
+    assert crowd.book.failed(crowd.stranger, "no node") == (("own", "0"),)

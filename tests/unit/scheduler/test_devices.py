@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import given, settings
@@ -354,8 +354,9 @@ class _Writes:
 def test_what_a_pod_got_is_written_and_read_again_after_a_restart() -> None:
     pool = Pool(2, 4)
     names = [f"p{at}" for at in range(9)]
-    for at, name in enumerate(names):
-        pool.place(name, asks(("40", "100", "25")[at % 3]))
+    asked = {name: asks(("40", "100", "25")[at % 3]) for at, name in enumerate(names)}
+    for name in names:
+        pool.place(name, asked[name])
     port = _Writes()
     after = Pool(2, 4)
     for name in names:
@@ -365,20 +366,20 @@ def test_what_a_pod_got_is_written_and_read_again_after_a_restart() -> None:
         asyncio.run(write(None, claim, port, None))  # type: ignore[arg-type]  # it needs no host and does not sleep
         annotations = port.patches[-1][1]
         assert read_shares(annotations) == claim.shares
-        bound = pod(name, {**asks("1"), "annotations": annotations, "node": claim.node, "phase": "Running"})
+        bound = pod(name, {**asked[name], "annotations": annotations, "node": claim.node, "phase": "Running"})
         after.scheduler.set_pod(bound)
     assert after.given() == pool.given()
     assert {one[2]["subresource"] for one in port.patches} == {"status"}
 
 
-def _restarted(before: Pool, after: Pool, names: Iterable[str]) -> Pool:
-    """A scheduler that finds the pods bound, with what was written on them."""
-    for name in names:
+def _restarted(before: Pool, after: Pool, asked: Mapping[str, Mapping[str, Any]]) -> Pool:
+    """A scheduler that finds pods bound that asked for something, by name, with what was written on them."""
+    for name, spec in asked.items():
         claim = before.cards.claim_of(("default", name))
         if claim is not None:
-            annotations = {DEVICE_ALLOCATED: shares_text(claim.shares)}
+            annotations = {**spec.get("annotations", {}), DEVICE_ALLOCATED: shares_text(claim.shares)}
             after.scheduler.set_pod(
-                pod(name, {**asks("1"), "annotations": annotations, "node": claim.node, "phase": "Running"})
+                pod(name, {**spec, "annotations": annotations, "node": claim.node, "phase": "Running"})
             )
     return after
 
@@ -426,7 +427,8 @@ def test_no_share_is_promised_twice_over_any_history(steps: list[tuple[str, int,
         total = sum(number for key, number in taken.items() if key[3] == RATIO)
         held = [one for one in there if pool.minors(one)]
         assert total == sum(int(there[one]) for one in held)
-    assert _restarted(pool, Pool(2, 3), there).given() == pool.given()
+    asked = {name: asks(amount) for name, amount in there.items()}
+    assert _restarted(pool, Pool(2, 3), asked).given() == pool.given()
 
 
 @settings(max_examples=25)
@@ -455,7 +457,7 @@ def test_no_virtual_function_is_promised_twice_over_any_history(steps: list[tupl
         claims = pool.cards.owners("n0").values()
         held = [one.bus for claim in claims for share in claim.shares["rdma"] for one in share.functions]
         assert len(set(held)) == len(held) == min(4, len(there))
-    after = _restarted(pool, _with_functions(), there)
+    after = _restarted(pool, _with_functions(), dict.fromkeys(there, asks("", wants, rdma="10")))
     assert after.given() == pool.given()
     assert all(
         after.cards.function_taken("n0", "rdma", share.minor, one.bus)

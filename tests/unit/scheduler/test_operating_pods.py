@@ -6,7 +6,12 @@ from typing import Any, Final
 
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import PODS
-from koordpolicy.model.protocol import OPERATING_MODE, RESERVATION_CURRENT_OWNER, RESERVATION_OWNERS
+from koordpolicy.model.protocol import (
+    OPERATING_MODE,
+    RESERVATION_CURRENT_OWNER,
+    RESERVATION_OWNERS,
+    RESOURCE_STATUS,
+)
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.reservation_upkeep import ReservationUpkeep
 from tests.unit.scheduler.test_reservations import Reserved, reservation
@@ -107,3 +112,13 @@ def test_who_has_taken_its_place_stands_on_it() -> None:
         assert await upkeep.look() == 0
 
     asyncio.run(run())
+
+
+def test_of_cpus_it_has_no_more_for_itself_than_it_requests() -> None:
+    world = Reserved(n1=_TEN)
+    _operating(world)
+    world.pods["place"]["metadata"]["annotations"][RESOURCE_STATUS] = '{"cpuset": "0-65535"}'
+    world.show("place")
+    assert [view.owned_cpu for view in world.scheduler.cache.state.reservations.pods_on("n1").values()] == [
+        6000
+    ]

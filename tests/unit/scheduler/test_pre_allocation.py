@@ -132,7 +132,7 @@ def test_a_write_that_fails_gives_all_back() -> None:
     world = _world("6", "1")
     world.reserve(_asked("6"))
     world.run(writes=False)
-    account = world.scheduler.ledger.assumed(("default", "uid-r"))
+    account = world.scheduler.ledger.assumed(("default", "reservation uid-r"))
     assert account is not None
     assert account.writes
     world.scheduler.forget(account.view.pod)
@@ -154,7 +154,7 @@ def test_its_owners_say_so_before_it_has_its_node() -> None:
             },
         )
         claim = ReservationClaim(
-            ("default", "uid-r"), "r", "uid-r", ((("default", "web"), made["metadata"]["uid"]),)
+            ("default", "reservation uid-r"), "r", "uid-r", ((("default", "web"), made["metadata"]["uid"]),)
         )
         await write(None, claim, cluster, asyncio.sleep)  # type: ignore[arg-type]  # it needs no state
         return dict(await cluster.get(PODS, "web", namespace="default"))

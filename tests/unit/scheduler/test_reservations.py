@@ -103,7 +103,7 @@ class Reserved(World):
         for action in Driver(self.scheduler).actions(self.now):
             decision, plan = action.decision, action.plan
             name = decision.pod[1]
-            found[name.removeprefix("uid-")] = decision
+            found[name.removeprefix("reservation uid-")] = decision
             if not decision.placed or not writes:
                 continue
             devices = {}
@@ -293,7 +293,7 @@ def test_a_reserve_pod_is_what_policy_makes_of_it_where_its_template_says_nothin
         world.reserve(copy.deepcopy(obj))
     assert not koordinators.run(), "it is the default scheduler's"
     assert own.run()["r"].node == "n1"
-    view = own.scheduler.cache.view(("default", "uid-r"))
+    view = own.scheduler.cache.view(("default", "reservation uid-r"))
     assert view is not None
     assert (view.priority, view.pod.preemption_policy) == (7000, "PreemptLowerPriority")
 
@@ -514,7 +514,7 @@ def test_nothing_is_promised_twice_and_a_restart_knows_the_same(steps: list[tupl
                 account = world.scheduler.ledger.assumed(("default", name))
                 if account is not None:
                     world.scheduler.forget(account.view.pod)
-                account = world.scheduler.ledger.assumed(("default", f"uid-{name}"))
+                account = world.scheduler.ledger.assumed(("default", f"reservation uid-{name}"))
                 if account is not None:
                     world.scheduler.forget(account.view.pod)
         world.pass_time(30)

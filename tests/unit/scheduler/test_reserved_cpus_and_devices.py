@@ -87,7 +87,7 @@ def test_owners_get_the_cpus_that_are_kept_for_them() -> None:
     world = Machines()
     world.keep("r", {"cpu": "4"}, allocateOnce=False)
     assert world.run()["r"].node == "n1"
-    kept = world.cpus("uid-r")
+    kept = world.cpus("reservation uid-r")
     assert len(kept) == 4
     written = json.loads(world.objects["r"]["metadata"]["annotations"][RESOURCE_STATUS])
     assert written["cpuset"], "they stand on the Reservation"
@@ -96,13 +96,13 @@ def test_owners_get_the_cpus_that_are_kept_for_them() -> None:
     world.run()
     assert not world.cpus("stranger") & kept
     assert world.cpus("owner") < kept
-    assert world.cpus("uid-r") == kept - world.cpus("owner")
+    assert world.cpus("reservation uid-r") == kept - world.cpus("owner")
     assert world.requested() == 8000
     table = world.scheduler.cache.table
     assert table.row(table.index("n1"))["ownedCPU"] == 8000, "what an owner has counts once"
     assert world.restarted().held() == world.held()
     world.end("owner")
-    assert world.cpus("uid-r") == kept
+    assert world.cpus("reservation uid-r") == kept
 
 
 def test_a_node_whose_cpus_are_kept_takes_the_owner_alone() -> None:
@@ -123,14 +123,14 @@ def test_a_restricted_one_gives_its_own_cpus_alone() -> None:
         world.run()
         world.want("owner", {"cpu": "6"}, "r")
         assert world.run()["owner"].placed is placed or not placed
-        assert (world.cpus("owner") > world.cpus("uid-r")) is placed
+        assert (world.cpus("owner") > world.cpus("reservation uid-r")) is placed
 
 
 def test_owners_get_the_cards_that_are_kept_for_them() -> None:
     world = Machines()
     world.keep("r", {"cpu": "1", GPU: "200"}, own=False, allocateOnce=False)
     assert world.run()["r"].node == "n1"
-    kept = world.cards("uid-r")
+    kept = world.cards("reservation uid-r")
     assert list(kept.values()) == [100, 100]
     for name in ("s1", "s2", "s3"):
         world.want(name, {"cpu": "1", GPU: "100"}, own=False)
@@ -139,10 +139,10 @@ def test_owners_get_the_cards_that_are_kept_for_them() -> None:
     world.want("owner", {"cpu": "500m", GPU: "50"}, "r", own=False)
     assert world.run()["owner"].node == "n1"
     assert world.cards("owner").keys() <= kept.keys()
-    assert sum(world.cards("uid-r").values()) == 150
+    assert sum(world.cards("reservation uid-r").values()) == 150
     assert world.restarted().held() == world.held()
     world.end("owner")
-    assert world.cards("uid-r") == kept
+    assert world.cards("reservation uid-r") == kept
 
 
 @settings(max_examples=25)
@@ -174,7 +174,7 @@ def test_nothing_is_held_twice_and_a_restart_knows_the_same(steps: list[tuple[st
             world.reserve(obj)
         elif what == "fail":
             for name in world.run(writes=False):
-                for key in (("default", name), ("default", f"uid-{name}")):
+                for key in (("default", name), ("default", f"reservation uid-{name}")):
                     account = world.scheduler.ledger.assumed(key)
                     if account is not None:
                         world.scheduler.forget(account.view.pod)

@@ -309,7 +309,7 @@ class _Choice:
         named = self._templates(need) if self._sort.by_template(need) else []
         template = named[0] if len(named) == 1 else ""
         return DeviceShare(
-            minor, _filled(card, need.each, self._sort), self._described[minor].id, own, template
+            minor, filled(card, need.each, self._sort), self._described[minor].id, own, template
         )
 
 
@@ -318,7 +318,7 @@ def _lies_in(card: Card, zones: int) -> bool:
     return card.numa == NO_NUMA or bool(zones >> card.numa & 1)
 
 
-def _filled(card: Card, each: Amounts, sort: DeviceSort) -> Amounts:
+def filled(card: Card, each: Amounts, sort: DeviceSort) -> Amounts:
     """The same share in the words that the pod has left out: bytes of percents, percents of bytes."""
     measured, found = sort.words.measured, dict(each)
     for sized in sorted(sort.words.sized):

@@ -1,7 +1,8 @@
 """What a pod takes of its node's devices: from the choice of the node on, and again after a restart."""
 
+import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from koordpolicy.algorithms.device_need import DeviceRequestError
 from koordpolicy.algorithms.device_pick import Unpicked
@@ -18,7 +19,10 @@ from koordpolicy.scheduler.plugins.base import Host, Port, Refusal, Sleep, reque
 from koordpolicy.scheduler.plugins.devices.allocation import Dealing
 from koordpolicy.scheduler.plugins.devices.filters import asks_for_devices
 from koordpolicy.scheduler.plugins.devices.fragmentation import spare_cpu
+from koordpolicy.scheduler.plugins.devices.heeded import heeded_shares
 from koordpolicy.scheduler.plugins.parameters import Parameters
+
+LOG: Final = logging.getLogger(__name__)
 
 
 def concerned(host: Host, pod: PodView) -> bool:
@@ -83,8 +87,18 @@ def take_again(host: Host, claim: DeviceClaim) -> None:
 
 
 def adopt(host: Host, pod: PodView, node: str) -> DeviceClaim | None:
-    """Take what a pod has that is on a node already, as its annotation says. Raises ObjectError."""
+    """Take what a pod has that is on a node already, as its annotation says and its requests allow. Raises ObjectError."""
     shares = read_shares(pod.pod.annotations)
+    if shares and not is_reserve_pod(pod):  # a Reservation is not a user's to write
+        shares, ignored = heeded_shares(host.cluster.cards, node, pod, shares)
+        if ignored:
+            LOG.warning(
+                "what pod %s says by the annotation %s is more than it may have on node %s, and this counts for nothing: %s",
+                "/".join(pod.pod.key),
+                DEVICE_ALLOCATED,
+                node,
+                "; ".join(ignored),
+            )
     if not shares:
         return None
     lender = host.cluster.reservations.taken_by(pod)

@@ -1,26 +1,38 @@
 """What a pod takes of its node's CPUs and zones: from the choice of the node on, and again after a restart."""
 
 import json
+import logging
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 from koordpolicy.algorithms.cpu_accumulator import BindPolicy, CPUExclusive
 from koordpolicy.algorithms.cpu_binding import PodNeeds, Terms, terms_of
+from koordpolicy.algorithms.heeded_allocation import MILLI, heeded
 from koordpolicy.algorithms.numa_merge import mask_of
 from koordpolicy.algorithms.zone_allocation import NoRoom, check, place
-from koordpolicy.cluster.cpu_accounts import CPUClaim
+from koordpolicy.cluster.cpu_accounts import CPUAccounts, CPUClaim
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.reservations import is_reserve_pod
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.model.cpu_topology import allocation_text, designated, read_allocation, read_resource_spec
-from koordpolicy.model.protocol import ALLOCATE_RESTRICTED, QOS_CLASS, RESOURCE_SPEC, RESOURCE_STATUS
-from koordpolicy.model.reading import ObjectError, embedded_object
+from koordpolicy.model.cpu_layout import CPULayout
+from koordpolicy.model.cpu_topology import (
+    Allocation,
+    allocation_text,
+    designated,
+    read_allocation,
+    read_resource_spec,
+)
+from koordpolicy.model.protocol import ALLOCATE_RESTRICTED, CPU, QOS_CLASS, RESOURCE_SPEC, RESOURCE_STATUS
+from koordpolicy.model.reading import Amounts, ObjectError, embedded_object
 from koordpolicy.scheduler.plugins.base import Host, Refusal, request_of
 from koordpolicy.scheduler.plugins.devices.fragmentation import spare_cpu
 from koordpolicy.scheduler.plugins.devices.hints import hints_of_devices
 from koordpolicy.scheduler.plugins.numa.filters import needs_of
 from koordpolicy.scheduler.plugins.parameters import Parameters
+
+LOG: Final = logging.getLogger(__name__)
 
 _REQUIRED: Final = "requiredCPUBindPolicy"
 _PREFERRED: Final = "preferredCPUBindPolicy"
@@ -88,20 +100,64 @@ def take_again(host: Host, claim: CPUClaim) -> None:
 
 
 def adopt(host: Host, pod: PodView, node: str) -> CPUClaim | None:
-    """Take what a pod has that is on a node already, as its annotation says. Raises ObjectError."""
-    allocation = read_allocation(pod.pod.annotations)
-    if not allocation:
+    """Take what a pod has that is on a node already, as its annotation says and its class and requests allow. Raises ObjectError."""
+    said = read_allocation(pod.pod.annotations)
+    if not said:
         return None
     cpus, exclusive = host.cluster.cpus, CPUExclusive.NONE
+    allocation, by_node = _heeded(cpus, pod, node, said)
+    if not allocation:
+        return None
     if allocation.cpus and cpus.policy is not None and RESOURCE_SPEC in pod.pod.annotations:
         try:
             exclusive = cpus.policy.needs(pod, request_of(pod)).exclusive
         except (ObjectError, CelError):
             exclusive = CPUExclusive.NONE  # it has its CPUs all the same
     of, lender = pod.pod.labels.get(QOS_CLASS, ""), host.cluster.reservations.taken_by(pod)
-    claim = CPUClaim(pod.pod.key, node, allocation, exclusive, "", of, pod.pod.uid, lender)
+    claim = CPUClaim(pod.pod.key, node, allocation, exclusive, "", of, pod.pod.uid, lender, by_node=by_node)
     cpus.take(claim)
     return claim
+
+
+def _heeded(cpus: CPUAccounts, pod: PodView, node: str, said: Allocation) -> tuple[Allocation, bool]:
+    """What counts of what a pod's annotation says, and whether its CPUs count only where the node gives all pods theirs."""
+    if is_reserve_pod(pod) or cpus.policy is None:
+        return said, False  # a Reservation is not a user's to write
+    account, request = cpus.account(node), _most(pod)
+    by_itself = cpus.policy.may_own(pod, request_of(pod))
+    known = cpus.knows(node)
+    layout = account.node.layout
+    found = heeded(
+        said,
+        request,
+        owns=by_itself or not known or account.rules.bind is not BindPolicy.NONE,
+        spare=_spare(layout, request),
+        there=layout.core.keys(),
+        ratio=account.rules.ratio,
+    )
+    if found.ignored:
+        LOG.warning(
+            "what pod %s says by the annotation %s is more than it may have on node %s, and this counts for nothing: %s",
+            "/".join(pod.pod.key),
+            RESOURCE_STATUS,
+            node,
+            "; ".join(found.ignored),
+        )
+    return found.allocation, not by_itself and not known and bool(found.allocation.cpus)
+
+
+def _most(pod: PodView) -> Amounts:
+    """What a pod requests, or has still while it is resized."""
+    request, occupied = request_of(pod), pod.occupied
+    return {
+        name: max(request.get(name, 0), occupied.get(name, 0)) for name in request.keys() | occupied.keys()
+    }
+
+
+def _spare(layout: CPULayout, request: Amounts) -> int:
+    """CPUs beyond its request that a pod may have: Koordinator fills the last core where there are more than two sockets."""
+    odd = layout.per_core and request.get(CPU, 0) // MILLI % layout.per_core
+    return layout.per_core - odd if odd and len(layout.sockets) > 2 else 0
 
 
 def said_on_pod(claim: Any) -> Mapping[str, str]:

@@ -5,6 +5,7 @@ from is decided when it has its node (`reserve`), and written on the pod with it
 """
 
 import json
+import logging
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -54,6 +55,8 @@ from koordpolicy.scheduler.plugins.reservation.room import (
     room_on,
 )
 from koordpolicy.scheduler.plugins.verdicts import Verdicts
+
+LOG: Final = logging.getLogger(__name__)
 
 WRONG_NODE: Final = "node(s) didn't match the nodeName specified by reservation"
 CONFLICT: Final = "node(s) reservation allocate policy conflict"
@@ -265,15 +268,25 @@ def writes(claim: Any) -> bool:
 
 
 def adopt(book: ReservationBook, pod: PodView, _node: str) -> ReservationClaim | None:
-    """What the annotation of a pod on its node says."""
+    """What the annotation of a pod on its node says, where it may have that. Raises ObjectError."""
     if not pod.pod.annotations or RESERVATION_ALLOCATED not in pod.pod.annotations:
         return None
-    uid = book.cluster.reservations.taken_by(pod)
-    if not uid:
+    reservations = book.cluster.reservations
+    refusing = reservations.refuses(pod)
+    if refusing is not None:
+        LOG.warning(
+            "pod %s says by the annotation %s that it takes from reservation %s, which is not its own: that counts for nothing",
+            "/".join(pod.pod.key),
+            RESERVATION_ALLOCATED,
+            refusing.name,
+        )
         return None
-    book.cluster.reservations.take(pod.pod.key, uid)
-    found = book.cluster.reservations.get(uid)
-    return ReservationClaim(pod.pod.key, "" if found is None else found.name, uid)
+    uid = reservations.taken_by(pod)
+    found = reservations.get(uid) if uid else None
+    if found is None:
+        return None  # of one that nobody has heard of yet, the annotation says so until then
+    reservations.take(pod.pod.key, uid)
+    return ReservationClaim(pod.pod.key, found.name, uid)
 
 
 def undo(book: ReservationBook, claim: ReservationClaim) -> None:
