@@ -94,7 +94,7 @@ class ServerSight:
             self._unwatched.setdefault(resource, self._clock())
 
     def _note_stored(self, status: int) -> None:
-        if status == 0 or status == 401 or status >= 500:
+        if status in {0, 401} or status >= 500:
             now = self._clock()
             self._unstored = _FailedInARow(
                 now if self._unstored is None else self._unstored.since, now, status
