@@ -126,26 +126,27 @@ class Adviser:
         if not len(rows):
             return ()
         masks = np.array([mask[rows] for _, mask, _ in refused])
-        by_filters: dict[bytes, list[int]] = {}
-        for at, row in enumerate(rows.tolist()):
-            by_filters.setdefault(masks[:, at].tobytes(), []).append(row)
+        _, of, sizes = np.unique(masks, axis=1, return_inverse=True, return_counts=True)
+        of = of.ravel()
         found: list[Advice] = []
-        most = sorted(by_filters.values(), key=lambda one: -len(one))
-        for some in most[:_REASONS]:
+        for group in np.argsort(-sizes, kind="stable")[:_REASONS].tolist():
             yield PAUSE
+            some = rows[of == group]
             steps = [(step, reason) for step, mask, reason in refused if mask[some[0]]]
             texts: list[str] = []
             changes: list[str] = []
             for step, reason in steps:
-                texts.append(reason or _most_said(cycle, step, np.array(some[:1]), table))
-                yield from _listed(self._missing(cycle, step, table, np.array(some)), changes)
+                texts.append(reason or _first_said(cycle, step, some[:1], table))
+                yield from _listed(self._missing(cycle, step, table, some), changes)
             names = ", ".join(step.name for step, _ in steps)
             reasons = f"{'; '.join(texts[:-1])}; and {texts[-1]}"
             found.append(Advice(names, reasons, len(some), tuple(changes), several=True))
         return tuple(found)
 
     def _missing(self, cycle: Cycle, step: Step, table: NodeTable, rows: Rows) -> Iterator[str | None]:
-        """What a plugin misses on nodes, whoever else refuses them."""
+        """What a plugin misses on nodes, whoever else refuses them: one that bars nodes can tell."""
+        if step.plugin is None or step.plugin.bars is None:
+            return
         try:
             yield from (
                 one
@@ -209,7 +210,7 @@ class Adviser:
         return knobs.turns(table, cycle.records, rows, evaluations)
 
 
-def _most_said(cycle: Cycle, step: Step, rows: Rows, table: NodeTable) -> str:
+def _first_said(cycle: Cycle, step: Step, rows: Rows, table: NodeTable) -> str:
     """What policy says of the first of some nodes that a filter refuses."""
     return reasons_of(cycle, step, rows, table).texts[0]
 
