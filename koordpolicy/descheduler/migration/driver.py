@@ -126,7 +126,7 @@ class MigrationDriver:
     async def look(self, rules: MigrationRules, graph: RuleGraph) -> None:
         """One look at all jobs, where policy has them carried out; none begins or goes on once another revision decides otherwise.
 
-        What nobody carries out any more, of whichever revision it is, ends when its time is over: others wait for its pod's place.
+        What nobody carries out any more, of whichever revision it is, ends when its time is over, so that nothing pends for ever.
         """
         if not self._remembered:
             self._steps.remember(self.jobs.every(), rules)
