@@ -96,14 +96,15 @@ class CPUAccounts:
 
     # --- nodes ----------------------------------------------------------------------------------
 
-    def set(self, node: str, topology: NodeCPUs) -> None:
-        """A node has these CPUs and zones."""
+    def set(self, node: str, topology: NodeCPUs) -> bool:
+        """A node has these CPUs and zones; whether they are others than before."""
         known = self._node(node)
         if known.topology == topology:
-            return
+            return False
         known.topology = topology
         self.known = True
         self._begun_anew(node)
+        return True
 
     def remove(self, node: str) -> None:
         """Nothing is known of a node's CPUs any more. What pods have stays theirs."""

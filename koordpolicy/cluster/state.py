@@ -132,11 +132,11 @@ class ClusterState(ZonesAndDevices):
         self.namespaces.pop(name, None)
         return self.label_sets.name_space(name, None)
 
-    def set_zones(self, node: str, zones: tuple[Zone, ...], raw: Json) -> None:
-        """A node has these NUMA zones and CPUs, as an object says. Raises ObjectError."""
+    def set_zones(self, node: str, zones: tuple[Zone, ...], raw: Json) -> bool:
+        """A node has these NUMA zones and CPUs, as an object says; whether its CPUs are others. Raises ObjectError."""
         cpus = read_node_cpus(raw)
         super().set_zones(node, zones, raw)
-        self.cpus.set(node, cpus)
+        return self.cpus.set(node, cpus)
 
     def remove_zones(self, node: str) -> None:
         """Nothing is known of a node's zones any more."""

@@ -26,13 +26,14 @@ class ZonesAndDevices:
         self.zones: dict[str, NodeZones] = {}
         self.devices: dict[str, NodeDevices] = {}
 
-    def set_zones(self, node: str, zones: tuple[Zone, ...], raw: Json) -> None:
-        """A node has these NUMA zones, as an object says."""
+    def set_zones(self, node: str, zones: tuple[Zone, ...], raw: Json) -> bool | None:
+        """A node has these NUMA zones, as an object says; whether its CPUs are others, None where nobody compares."""
         try:
             cpu = read_cpu_info(raw)
         except ObjectError:
             cpu = None
         self.zones[node] = NodeZones(zones, raw, cpu)
+        return None
 
     def remove_zones(self, node: str) -> None:
         """Nothing is known of a node's zones any more."""

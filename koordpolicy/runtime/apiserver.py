@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from koordpolicy.kube.resources import EVENTS, LEASES, POLICY_REVISIONS
 from koordpolicy.runtime.process import Readiness
@@ -32,10 +32,20 @@ _REPORTS: Final = frozenset({POLICY_REVISIONS.name, EVENTS.name, LEASES.name})
 """What is read only for reports: without it a process does its work all the same."""
 
 
+class _FailedInARow(NamedTuple):
+    """Requests in a row that failed: seconds of the first and of the last, and the last one's status."""
+
+    since: float
+    last: float
+    status: int
+
+
 class ServerSight:
     """Hears of each answer to a request (an `Observer`), and says what is wrong.
 
-    Each process renews a lease every few seconds, so that silence is noticed where nothing else is asked.
+    Each process renews a lease every few seconds, so that silence is noticed where nothing else is asked; agents, which
+    renew none, write what they measure about once a minute. A server whose etcd is away still begins watches, out of its
+    cache, and says who may do what: only what it must read or write in etcd shows that it does its work.
     `clock` gives seconds that never run backwards.
     """
 
@@ -43,6 +53,8 @@ class ServerSight:
         self._counts = counts
         self._clock = clock
         self._failing: tuple[float, int] | None = None
+        self._unstored: _FailedInARow | None = None
+        """Requests that need what the server keeps, and failed: none of them has been answered since the first."""
         self._refused: dict[tuple[str, str], float] = {}
         self._unwatched: dict[str, float] = {}
         """Since when the watch of what is needed could not be begun."""
@@ -71,6 +83,8 @@ class ServerSight:
             self._failing = self._clock(), status
         else:
             self._failing = self._failing[0], status
+        if _is_stored(verb, resource):
+            self._note_stored(status)
         if status == _PUT_OFF:
             if verb != _BUDGETED:
                 self._put_off.setdefault((verb, resource), self._clock())
@@ -78,6 +92,15 @@ class ServerSight:
             self._put_off.pop((verb, resource), None)
         if verb == "watch" and (status < 200 or status >= 500 or status == 401) and _needed(verb, resource):
             self._unwatched.setdefault(resource, self._clock())
+
+    def _note_stored(self, status: int) -> None:
+        if status in {0, 401} or status >= 500:
+            now = self._clock()
+            self._unstored = _FailedInARow(
+                now if self._unstored is None else self._unstored.since, now, status
+            )
+        elif 200 <= status < 300 or status == _CONFLICT:
+            self._unstored = None
 
     async def sleep(self, seconds: float) -> bool:
         """Wait for so many seconds; True where it is less, because the server was away and answers again."""
@@ -114,6 +137,13 @@ class ServerSight:
             return (
                 f"{_FAILURES.get(status, f'the API server fails (HTTP {status})')}, for {now - since:.0f} s"
             )
+        failures = self._unstored
+        # One failure is no outage, however long nothing else is asked: the last must be that much later than the first.
+        if failures is not None and failures.last - failures.since >= grace:
+            return (
+                f"the API server answers no reads and writes (last: {_answer(failures.status)}), for {now - failures.since:.0f} s,"
+                " though watches go on: etcd behind it may be away"
+            )
         refused = sorted(what for what, since in self._refused.items() if now - since >= grace)
         if refused:
             return (
@@ -132,6 +162,23 @@ _BUDGETED: Final = "evict"
 _WATCHED: Final = frozenset({200, 404})
 """Statuses after which nothing of a resource is missed: it is watched, or there is no such resource."""
 _FAILURES: Final = {0: "the API server does not answer", 401: "the API server does not know us (401)"}
+
+
+_CONFLICT: Final = 409
+"""Beside success the one status that a server gives for what it keeps alone. It knows without a look at it who may do what
+(403), what it does not serve (404), and what nobody may write (422).
+"""
+_UNSTORED_GROUPS: Final = (".authentication.k8s.io", ".authorization.k8s.io")
+"""Of resources that are questions to the server itself, and are kept nowhere."""
+
+
+def _is_stored(verb: str, resource: str) -> bool:
+    """Whether a good answer needs etcd: neither watches, nor paths as `/version`, nor reviews of callers do."""
+    return verb != "watch" and not resource.startswith("/") and not resource.endswith(_UNSTORED_GROUPS)
+
+
+def _answer(status: int) -> str:
+    return f"HTTP {status}" if status else "none"
 
 
 def _first_of(names: Sequence[str]) -> str:

@@ -1,13 +1,19 @@
 """Logging of a process: lines for people, or JSON objects for collectors."""
 
 import logging
+import math
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, TextIO
 
 from koordpolicy.diagnostics.escaping import json_text, safe
 from koordpolicy.diagnostics.wording import worded
+from koordpolicy.runtime.clock import monotonic
+
+CERTIFICATE_REMINDER: Final = 3600.0
+"""Seconds after which a trouble with a certificate that lasts is told again: it is looked at every few seconds."""
 
 _USUAL: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -32,16 +38,26 @@ def set_up_logging(format: LogFormat, *, verbose: bool = False, out: TextIO | No
 
 
 class LoggedOnce:
-    """A trouble that lasts: a warning when it begins and when it becomes another one, not each time it is met."""
+    """A trouble that lasts: a warning when it begins and when it becomes another one, not each time it is met.
 
-    def __init__(self, log: logging.Logger) -> None:
+    With `remind`, one that lasts is told again after so many seconds by `clock`.
+    """
+
+    def __init__(
+        self, log: logging.Logger, *, remind: float = math.inf, clock: Callable[[], float] = monotonic
+    ) -> None:
         self._log = log
+        self._remind = remind
+        self._clock = clock
         self._trouble = ""
+        self._told = 0.0
 
     def met(self, trouble: str, text: str = "%s", *values: object) -> None:
         """Warn of a trouble, unless it is the one that was met last; without `text`, the trouble says all."""
-        if trouble != self._trouble:
+        now = self._clock()
+        if trouble != self._trouble or now - self._told >= self._remind:
             self._log.warning(text, *(values or (trouble,)))
+            self._told = now
         self._trouble = trouble
 
     def over(self) -> None:

@@ -46,7 +46,8 @@ class _Hindered(NamedTuple):
     """What hints need to know of a pod that was refused. It holds as long as view and decision are the pod's last ones.
 
     `beyond` says that one of the refusing filters looks beyond nodes; `wanted` is what has to be free, as far as that is known,
-    `others` the same of each pod that goes with it and wants something else. `mixed` says that some of those go elsewhere.
+    `others` the same of each pod that goes with it and wants something else. `mixed` says that some of those go elsewhere, `alone`
+    that none go with it.
     """
 
     view: PodView
@@ -57,6 +58,7 @@ class _Hindered(NamedTuple):
     records: Mapping[str, Any]
     others: tuple[Mapping[str, int], ...] = ()
     mixed: bool = False
+    alone: bool = True
 
     def fits(self, free: Mapping[str, int]) -> bool:
         """Whether so much is enough for it, or for one of those that go with it.
@@ -70,7 +72,7 @@ class Hints:
     """The hints of a profile about pods that wait. `company` gives the pods without a node that go with one or not at all."""
 
     __slots__ = (
-        "_cache", "_company", "_fixed", "_kinds", "_known", "_measures", "_of_ways", "_post_filters", "_profile", "_reads", "_records", "_room",
+        "_bars", "_cache", "_company", "_fixed", "_kinds", "_known", "_measures", "_of_ways", "_post_filters", "_profile", "_reads", "_records", "_room",
     )  # fmt: skip
 
     def __init__(
@@ -92,6 +94,7 @@ class Hints:
         """What has others make way for a pod, whoever refuses it as long as they are in its way."""
         self._measures = any(Event.METRIC_CHANGED in step.helped_by for step in profile.filters)
         self._fixed = tuple(step for step in profile.filters if _is_fixed(step))
+        self._bars = tuple(step for step in profile.filters if _bars(step))
         self._reads: dict[frozenset[str], frozenset[str] | None] = {}
         self._known: dict[PodKey, _Hindered] = {}
         self._kinds: dict[PodKey, tuple[Record, object, str]] = {}
@@ -102,8 +105,13 @@ class Hints:
         one that goes with it may go elsewhere after one.
         """
         refusing = {refusals.filter for refusals in decision.refusals}
+        lasting = _lasting(self._bars, decision)
         found = frozenset({Event.NODE_ADDED}).union(
-            *(step.helped_by for step in self._profile.filters if step.name in refusing)
+            *(
+                step.helped_by - {Event.POD_GONE} if step.name in lasting else step.helped_by
+                for step in self._profile.filters
+                if step.name in refusing
+            )
         )
         found |= self._of_ways
         if self._measures and any(self._differ(one, view) for one in self._company(view)):
@@ -139,7 +147,11 @@ class Hints:
                 return True
             if event is Event.NODE_CHANGED and not (known.mixed or self._undoes(known.refusing, changed)):
                 return False
-            if free is None or event is Event.POD_PLACED or known.beyond or known.fits(free):
+            if free is None or event is Event.POD_PLACED or known.beyond:
+                return True
+            if known.alone and self._is_barred(known.view, str(node)):
+                return False
+            if known.fits(free):
                 return True
             return event not in _EMPTY and self._can_be_freed(known, str(node), free)
 
@@ -220,7 +232,8 @@ class Hints:
 
     def _hindered(self, view: PodView, decision: PodDecision) -> _Hindered:
         refusing = frozenset(refusals.filter for refusals in decision.refusals)
-        beyond = _any_beyond([step for step in self._profile.filters if step.name in refusing])
+        anywhere = refusing - _lasting(self._bars, decision)
+        beyond = _any_beyond([step for step in self._profile.filters if step.name in anywhere])
         records = self._records(view.facts, view.pod.namespace)
         wanted, company = self._wanted(view), self._company(view)
         others: list[Mapping[str, int]] = []
@@ -228,7 +241,8 @@ class Hints:
             if (its := self._wanted(one)) != wanted and its not in others:
                 others.append(its)
         mixed = any(_goes_elsewhere(one, view) for one in company)
-        return _Hindered(view, decision, refusing, beyond, wanted, records, tuple(others), mixed)
+        alone = not company
+        return _Hindered(view, decision, refusing, beyond, wanted, records, tuple(others), mixed, alone)
 
     def _undoes(self, refusing: frozenset[str], changed: Collection[str] | None) -> bool:
         """Whether one of the filters reads something that changed; None where it is not known what."""
@@ -259,6 +273,18 @@ class Hints:
             return step.plugin.requests(view, step.values({"pod": view.facts}))
         except Exception:  # noqa: BLE001  # whoever decides on the pod will say what is wrong
             return {}
+
+    def _is_barred(self, view: PodView, node: str) -> bool:
+        """Whether something that is known of a node beside its row closes it to a pod, whoever leaves."""
+        try:
+            return any(
+                step.plugin is not None
+                and step.plugin.bars is not None
+                and step.plugin.bars(view, node, self._cache.state)
+                for step in self._bars
+            )
+        except Exception:  # noqa: BLE001  # whoever decides on the pod will say what is wrong
+            return False
 
     def _is_shut(self, view: PodView, node: str) -> bool:
         """Whether a node is refused to a pod whatever other pods are there."""
@@ -315,6 +341,18 @@ def _is_fixed(step: Step) -> bool:
         and step.fixed is not None
         and not step.depends_on_pods
     )
+
+
+def _bars(step: Step) -> bool:
+    """Whether a filter can tell, of every pod, that a node is closed to it."""
+    return step.plugin is not None and step.plugin.bars is not None and step.always and not step.expression
+
+
+def _lasting(bars: Collection[Step], decision: PodDecision) -> frozenset[str]:
+    """Those of some filters that refused a pod on all their nodes for reasons that hold whoever leaves."""
+    can_be_freed = {one.filter for one in decision.refusals if one.resolvable or one.error}
+    refused = {one.filter for one in decision.refusals}
+    return frozenset(step.name for step in bars if step.name in refused - can_be_freed)
 
 
 def _any_beyond(steps: Collection[Step]) -> bool:

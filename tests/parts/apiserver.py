@@ -250,6 +250,12 @@ class ApiServer:
         assert self._api is not None
         return self._api.pid
 
+    @property
+    def etcd_pid(self) -> int:
+        """The process id of etcd."""
+        assert self._etcd is not None
+        return self._etcd.pid
+
     def start(self) -> None:
         """Start what does not run, with the data there are, on the same ports; returns when it is ready."""
         if self._etcd is None or not self._etcd.running:

@@ -165,9 +165,10 @@ class Arbitration:
     def _profile(
         self, made_by: str | None, rules: MigrationRules, graph: RuleGraph, seen: PodSight, now: int
     ) -> ProfileRules | None:
-        """The profile whose conditions count; None where there is none of that name."""
-        name = made_by or rules.conditions_of(seen.facts, now)
-        if name not in graph.subjects("Descheduling"):
+        """The profile whose conditions count, one that policy names where the one that made the job is there no more; None for none."""
+        profiles = graph.subjects("Descheduling")
+        name = made_by if made_by in profiles else rules.conditions_of(seen.facts, now)
+        if name not in profiles:
             return None
         try:
             return ProfileRules(graph, name)

@@ -61,6 +61,7 @@ class MigrationController(MigrationDriver):
             graph = self._component.live.graph
             rules = self.rules_of(graph)
             if rules is None:
+                await self.end_late("policy cannot say how pods are migrated", begun=True)
                 await asyncio.sleep(_WITHOUT_RULES)
                 continue
             began = monotonic()

@@ -32,6 +32,8 @@ from koordpolicy.runtime.counting import Counters
 
 LOG: Final = logging.getLogger(__name__)
 
+_WAITED: Final = "arbitration has not let it begin"
+_SWITCHED_OFF: Final = "no migrations are carried out (`Migration.enabled`)"
 _PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Aborted")
 
 
@@ -122,14 +124,37 @@ class MigrationDriver:
         self._remembered = False
 
     async def look(self, rules: MigrationRules, graph: RuleGraph) -> None:
-        """One look at all jobs, where policy has them carried out; none begins or goes on once another revision decides otherwise."""
+        """One look at all jobs, where policy has them carried out; none begins or goes on once another revision decides otherwise.
+
+        What nobody carries out any more, of whichever revision it is, ends when its time is over, so that nothing pends for ever.
+        """
         if not self._remembered:
             self._steps.remember(self.jobs.every(), rules)
             self._remembered = True
-        if not rules.enabled:
-            return
-        self._steps.follow(rules)
         standing = StandingGraph(graph, self._site.graph)
+        if rules.enabled:
+            self._steps.follow(rules)
+            await self._carry_out(rules, graph, standing)
+        if not standing.stands:
+            return
+        await self.end_late(_WAITED if rules.enabled else _SWITCHED_OFF, begun=not rules.enabled)
+        if self._site.clock() - self._swept_at >= rules.sweep_interval:
+            self._swept_at = self._site.clock()
+            for job in [one for one in self.jobs.every() if one.ours]:
+                await self._guarded(job, self._steps.sweep(job, rules))
+        for phase in _PHASES:
+            count = sum((one.phase or "Pending") == phase for one in self.jobs.every())
+            self._site.metrics.set("koordpolicy_descheduler_migrations", count, phase=phase)
+
+    async def end_late(self, held: str, *, begun: bool) -> None:
+        """End jobs whose time is over and that nobody takes further, as `held` says; with `begun` those that have begun, too."""
+        for job in self.jobs.every():
+            if job.done:
+                await self._guarded(job, self._steps.clean(job))
+            elif begun or not (job.passed or job.phase == "Running"):
+                await self._guarded(job, self._steps.give_up_late(job, held))
+
+    async def _carry_out(self, rules: MigrationRules, graph: RuleGraph, standing: StandingGraph) -> None:
         try:
             released = await self._arbitration.round(rules, graph)
         except KubeError as error:
@@ -142,17 +167,8 @@ class MigrationDriver:
         for job in self.jobs.every():
             if not standing.stands:
                 return
-            if job.done:
-                await self._guarded(job, self._steps.clean(job))
-            elif job.ours and not job.paused and (job.passed or job.phase == "Running"):
+            if job.ours and not (job.done or job.paused) and (job.passed or job.phase == "Running"):
                 await self._guarded(job, self._steps.take(job, rules, graph))
-        if self._site.clock() - self._swept_at >= rules.sweep_interval:
-            self._swept_at = self._site.clock()
-            for job in [one for one in self.jobs.every() if one.ours]:
-                await self._guarded(job, self._steps.sweep(job, rules))
-        for phase in _PHASES:
-            count = sum((one.phase or "Pending") == phase for one in self.jobs.every())
-            self._site.metrics.set("koordpolicy_descheduler_migrations", count, phase=phase)
 
     async def _release(self, one: Released) -> None:
         if one.forbidden is None:

@@ -99,12 +99,12 @@ class MigrationPicture:
     def _held_up(self, job: MigrationJob, rules: MigrationRules, left: float | None) -> Sequence[Waits]:
         if not job.ours:
             return [Waits(f"`{job.annotations[JOB_CREATED_BY]}`, which made it, carries it out")]
-        if not rules.enabled:
-            return [Waits("no migrations are carried out", f"{KIND}.enabled")]
         if job.paused:
             return [Waits("it is paused: nothing is done until `spec.paused` is false")]
         if left is not None and left <= 0:
             return [Waits("its time is over, and it is about to be given up")]
+        if not rules.enabled:
+            return [Waits("no migrations are carried out", f"{KIND}.enabled")]
         return []
 
     def _arbitrated(self, job: MigrationJob, rules: MigrationRules, pod: Pod | None) -> Sequence[Waits]:

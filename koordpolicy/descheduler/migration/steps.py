@@ -127,6 +127,16 @@ class MigrationSteps:
         ):
             await self._evict(written, pod, seen, rules, now, counted=not half_done)
 
+    async def give_up_late(self, job: MigrationJob, held: str) -> None:
+        """A job that nobody takes further ends once its time is over; `held` says why nobody does."""
+        if (
+            job.ours
+            and not (job.done or job.paused)
+            and job.ttl
+            and self.host.now() - job.created_at >= job.ttl
+        ):
+            await self.fail(job, "Timeout", f"Abort job caused by timeout: {held}")
+
     async def clean(self, job: MigrationJob) -> None:
         """Nothing stays of a job that ended without success."""
         if job.phase != "Succeeded":
@@ -149,7 +159,7 @@ class MigrationSteps:
         self._let_go.discard(job.pod_uid)
 
     async def fail(self, job: MigrationJob, reason: str, message: str) -> None:
-        """A job ends before it has begun."""
+        """A job ends before it has begun, or where nobody takes it further."""
         migration = job.migration(MigrationMode.RESERVATION_FIRST)
         await self._write(job, migration, migration.failed(reason, message), self.host.now())
 

@@ -35,4 +35,38 @@ DESCHEDULING: tuple[Code, ...] = (
                   takes: {cel: "target.labels[?'pool'].orValue('') == 'batch'"}
             """,
     ),
+    Code.written(
+        "KP422",
+        "strategy that moves everybody",
+        severity=Severity.WARNING,
+        explanation="""
+            A strategy without a plugin lets a pod go where `candidates` says that it may and `release` says that its node gives some
+            away. Both are true of every pod and every node, `takes` and `nodes` as well, no `most` or `total` says how many go in a round,
+            and `relocating: {better: false}` has pods go that end no better elsewhere. `release` is true where nothing is said of it.
+            """,
+        why="In each round every pod that may be moved leaves its node, the next round those that have just come.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Descheduling
+            metadata: {name: koord-descheduler}
+            spec:
+              strategies:
+                - name: spread-anew
+                  candidates: true
+                  release: true
+                  relocating: {better: false}
+            """,
+        advice="Say which pods go (`candidates`) or which nodes give some away (`release`), or ask the scheduler whether pods end better.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Descheduling
+            metadata: {name: koord-descheduler}
+            spec:
+              strategies:
+                - name: spread-anew
+                  candidates: true
+                  release: {cel: "node.labels[?'pool'].orValue('') == 'old'"}
+                  relocating: {better: false}
+            """,
+    ),
 )

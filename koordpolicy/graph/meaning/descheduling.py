@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.meaning.constants import key_place, values_of
-from koordpolicy.graph.meaning.occasions import parameters_of_none, without_occasion
+from koordpolicy.graph.meaning.occasions import moves_everybody, parameters_of_none, without_occasion
 from koordpolicy.graph.meaning.strategies import (
     PAIRS,
     DeschedulingStrategy,
@@ -66,7 +66,7 @@ _STATES: Final = [
 
 def descheduling(state: State) -> None:
     """KP311 and KP418 for strategies without effect, KP307 and KP407 for their thresholds, KP417 for those that undo what others
-    do, KP421 for nodes that are confused.
+    do, KP421 for nodes that are confused, KP422 for those that move everybody.
     """
     units: dict[str, list[Unit]] = {}
     for unit in state.units:
@@ -85,6 +85,7 @@ def descheduling(state: State) -> None:
                 _without_effect(strategy)
                 without_occasion(strategy)
                 _of_what_is_left(strategy)
+                moves_everybody(strategy)
                 _thresholds(strategy)
     active = [one for one in every if one.enabled and one.decision("candidates") is not None]
     for strategy in active:

@@ -1,6 +1,9 @@
-"""Strategies that are on and never find anything to do, whatever nodes and pods are like, and parameters of such as are off."""
+"""Strategies that are on and never find anything to do, or always everything, whatever nodes and pods are like, and parameters of
+such as are off.
+"""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from koordpolicy.diagnostics import Note, Severity
@@ -15,6 +18,10 @@ from koordpolicy.language.cel.values import Duration
 _BY_LOAD: Final = "LowNodeLoad"
 _ASKED: Final = ("candidates", "release")
 """What has to be true of a pod, and of its node, for it to go."""
+_NUMBERS: Final = ("most", "total")
+"""What says how many go in a round."""
+_EVERYBODY: Final = MappingProxyType({"takes": True, "candidates": False, "release": True})
+"""What says who goes, and whether it is true where nothing is said."""
 
 
 def without_occasion(strategy: DeschedulingStrategy) -> None:
@@ -32,6 +39,38 @@ def without_occasion(strategy: DeschedulingStrategy) -> None:
         f"the strategy `{strategy.name}` of `{strategy.target}` is on and moves nobody: {why}",
         notes=notes,
         help=advice,
+        severity=Severity.WARNING,
+    )
+
+
+def moves_everybody(strategy: DeschedulingStrategy) -> None:
+    """KP422 for a strategy by which all pods leave all nodes in each round: nothing of pods, nodes or numbers holds any of them.
+
+    `release` is true where nothing is said: it is no mistake by itself where `candidates`, or the scheduler, says who goes.
+    """
+    if strategy.state.found.has_errors or not strategy.enabled or strategy.decision("plugin") is not None:
+        return
+    if any(strategy.holds(field, default=False) for field in ("dryRun", "ended")):
+        return
+    if any(strategy.decision(field) is not None for field in _NUMBERS):
+        return
+    asks_scheduler = strategy.value("relocating.better")
+    if not (isinstance(asks_scheduler, ir.Const) and asks_scheduler.value is False):
+        return
+    if not all(isinstance(one, ir.Const) and one.value is True for one in strategy.seen):
+        return
+    if not all(strategy.always(field, default=unsaid) for field, unsaid in _EVERYBODY.items()):
+        return
+    fields = [f"].{field}" for field in reversed(_EVERYBODY)]
+    place = next(
+        (rule for end in fields for rule in strategy.own if rule.key.field.endswith(end)), strategy.own[0]
+    )
+    strategy.state.found.add(
+        "KP422",
+        place.span,
+        f"by the strategy `{strategy.name}` of `{strategy.target}` every pod that may be moved leaves its node, in each round",
+        help="say in `candidates` which pods go, or in `release` which nodes give some away; with `relocating: {better: true}` only those"
+        " go that end better elsewhere",
         severity=Severity.WARNING,
     )
 

@@ -151,7 +151,8 @@ class MigrationArbitration(PolicyModel):
         Value,
         Slot(
             STRING,
-            "The profile of Descheduling whose conditions a pod has to meet; those of the profile that made a migration count for it.",
+            "The profile of Descheduling whose conditions a pod has to meet; those of the profile that made a migration count for it, as long as"
+            " there is that profile.",
             roots=_POD,
             default="koord-descheduler",
         ),
@@ -184,7 +185,13 @@ class MigrationSpec(PolicySpec):
     """How a pod that is to leave its node gets to another one."""
 
     enabled: Annotated[
-        Value, Slot(BOOL, "Whether PodMigrationJobs are carried out.", roots=_NOWHERE, default=True)
+        Value,
+        Slot(
+            BOOL,
+            "Whether PodMigrationJobs are carried out; where not, those that are there end when their time is over.",
+            roots=_NOWHERE,
+            default=True,
+        ),
     ] = None
     mode: Annotated[
         Value,

@@ -18,6 +18,7 @@ from koordpolicy.kube.resources import SECRETS
 from koordpolicy.manager.webhooks.rotation import Chain, Lifetimes, renewed
 from koordpolicy.model.time import NANOSECONDS, time_text
 from koordpolicy.runtime.http.issuing import validity
+from koordpolicy.runtime.logs import CERTIFICATE_REMINDER, LoggedOnce
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.tls import Tls
 
@@ -88,12 +89,15 @@ class SharedCertificate:
 
     async def run(self) -> None:
         """Look at the Secret again and again, until cancelled. A cluster that does not answer leaves all as it is."""
+        trouble = LoggedOnce(LOG, remind=CERTIFICATE_REMINDER, clock=lambda: self._now() / NANOSECONDS)
         while True:
             await asyncio.sleep(self._settings.look)
             try:
                 await self.look()
+                trouble.over()
             except KubeError as error:
-                LOG.warning("the webhooks' certificate cannot be looked after: %s", error)
+                # One trouble, however many words a server has for it from look to look.
+                trouble.met(SECRET, "the webhooks' certificate cannot be looked after: %s", error)
 
     async def look(self) -> None:
         """Renew what is due, and serve what is shared. Raises KubeError."""

@@ -20,7 +20,7 @@ from koordpolicy.runtime.front.connections import READ, Client, Server, Turn, Wa
 from koordpolicy.runtime.front.counts import AnsweredBy, FrontCounts, told
 from koordpolicy.runtime.front.messages import CERTIFICATE, MessageProblem, plain_answer, with_headers
 from koordpolicy.runtime.front.settings import FrontSettings
-from koordpolicy.runtime.logs import LoggedOnce
+from koordpolicy.runtime.logs import CERTIFICATE_REMINDER, LoggedOnce
 from koordpolicy.runtime.tls import context_of, stamp_of
 
 if sys.platform != "win32":
@@ -60,6 +60,7 @@ class Front:
         self._answers: deque[tuple[Client, bytes, AnsweredBy]] = deque()
         self._wake, self._woken = socket.socketpair()
         self._away = LoggedOnce(LOG)
+        self._unfit = LoggedOnce(LOG, remind=CERTIFICATE_REMINDER)
         self._carried_before = 0
         self._end: float | None = None
         self._context: ssl.SSLContext
@@ -302,12 +303,16 @@ class Front:
                 client.close()
         if now - self._looked >= self.limits.reread:
             self._looked = now
-            if stamp_of(self._settings.tls) != self._stamp:
-                try:
-                    self._renew()
-                    LOG.info("the certificate was renewed")
-                except (OSError, ssl.SSLError) as error:
-                    LOG.warning("the renewed certificate is of no use yet: %s", error)
+            stamp = stamp_of(self._settings.tls)
+            if stamp == self._stamp:
+                self._unfit.over()
+                return
+            try:
+                self._renew()
+                self._unfit.over()
+                LOG.info("the certificate was renewed")
+            except (OSError, ssl.SSLError) as error:
+                self._unfit.met(repr(stamp), "the renewed certificate is of no use yet: %s", error)
 
     def _renew(self) -> None:
         tls = self._settings.tls

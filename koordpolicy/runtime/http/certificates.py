@@ -5,6 +5,7 @@ import logging
 import ssl
 from typing import Final, Self
 
+from koordpolicy.runtime.logs import CERTIFICATE_REMINDER, LoggedOnce
 from koordpolicy.runtime.tls import Tls, context_of, stamp_of
 
 LOG: Final = logging.getLogger(__name__)
@@ -34,16 +35,19 @@ class Certificates:
     async def _follow(self) -> None:
         """Take renewed files for new connections; a half-written pair waits for the next look."""
         seen = stamp_of(self._tls)
+        trouble = LoggedOnce(LOG, remind=CERTIFICATE_REMINDER)
         while True:
             await asyncio.sleep(self._seconds)
             now = stamp_of(self._tls)
             if now == seen:
+                trouble.over()
                 continue
             try:
                 # A context of its own: a CA that was taken away must not count any more.
                 self.context = context_of(self._tls)
             except (OSError, ssl.SSLError) as error:
-                LOG.warning("the renewed certificate is of no use yet: %s", error)
+                trouble.met(repr(now), "the renewed certificate is of no use yet: %s", error)
                 continue
             seen = now
+            trouble.over()
             LOG.info("the certificate was renewed")

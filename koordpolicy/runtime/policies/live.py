@@ -143,6 +143,8 @@ class LivePolicies:
         self._idle = asyncio.Event()
         self._idle.set()
         self._held: asyncio.Task[None] | None = None
+        self._compiled = self._held_since = 0.0
+        """Of the candidate that is held: the seconds that making its graph took, and when its rollout began."""
         self._store_tried = store is None
         self._to_keep: Revision | None = None
         self._keeping = asyncio.Event()
@@ -256,7 +258,9 @@ class LivePolicies:
         if candidate is not None and candidate.revision == replace(revision, held=True):
             await self._end_held()  # its graph is there, and decides about some nodes already
             self._forget_rejected()
-            self._activate(replace(candidate, revision=revision), Reason.SUCCEEDED, monotonic() - arrived)
+            self._activate(
+                replace(candidate, revision=revision), Reason.SUCCEEDED, monotonic() - arrived, True
+            )
             self._keep(revision)
             self._tell_stage(None)
             return
@@ -275,6 +279,7 @@ class LivePolicies:
         gate, active = self._gate, self.active
         if gate is not None and active is not None and (revision.held or _is_gated(active, outcome)):
             self.candidate = outcome
+            self._compiled, self._held_since = seconds, monotonic()
             self._held = asyncio.create_task(
                 self._hold(gate, outcome, active, arrived), name="policies: gate"
             )
@@ -313,7 +318,7 @@ class LivePolicies:
             LOG.exception("the gate failed on revision %s", candidate.revision.name)
             admission = Admission(False, f"the rollout failed ({type(error).__name__}: {error})")
         if admission.accepted:
-            self._activate(candidate, Reason.SUCCEEDED, monotonic() - arrived)
+            self._activate(candidate, Reason.SUCCEEDED, monotonic() - arrived, True)
             self._keep(candidate.revision)
         else:
             self._release()
@@ -399,7 +404,10 @@ class LivePolicies:
 
     # --- outcomes ---------------------------------------------------------------------------------
 
-    def _activate(self, candidate: CandidateRevision, reason: Reason, seconds: float) -> None:
+    def _activate(
+        self, candidate: CandidateRevision, reason: Reason, seconds: float, held: bool = False
+    ) -> None:
+        """Let a revision decide everywhere, after so many seconds since it arrived; `held` says that a rollout held it back."""
         revision = candidate.revision
         active = ActiveRevision(
             candidate.graph.at(Timestamp(self._now())),
@@ -421,11 +429,14 @@ class LivePolicies:
         rules = sum(len(decision.rules) for decision in active.graph.decisions.values())
         metrics.set("koordpolicy_policy_rules", rules)
         same = before is not None and before.graph.digest == active.graph.digest
+        spent = f"checked and compiled in {self._compiled if held else seconds:.1f} s"
+        if held:
+            spent += f", then held back by its rollout for {monotonic() - self._held_since:.1f} s"
         LOG.info(
-            "revision %s is active%s (%.0f ms)",
+            "revision %s is active%s (%s)",
             revision.name,
             ", which decides as the one before" if same else "",
-            seconds * 1000,
+            spent,
             extra={"revision": revision.name, "digest": revision.digest, "reason": reason.value},
         )
         self._dates.set()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koordpolicy.algorithms import node_affinity
 from koordpolicy.algorithms.columns import Mask
@@ -22,6 +23,7 @@ from koordpolicy.scheduler.evaluation.refusals import reasons_of
 from koordpolicy.scheduler.plugins import ParameterError
 from koordpolicy.scheduler.plugins.base import PAUSE, RefusedNodes
 from koordpolicy.scheduler.plugins.placement import unknown_labels
+from koordpolicy.scheduler.plugins.verdicts import Missing
 from koordpolicy.scheduler.step import Step
 
 T = TypeVar("T")
@@ -31,6 +33,8 @@ _AFFINITY: Final = "NodeAffinity"
 _REASONS: Final = 4
 """Reasons of one filter that are looked at, the most frequent first."""
 
+_OTHERS: Final = "refused for other reasons, which fewer nodes have"
+
 _TURNS: Final = 3
 """Values that are named for one filter, those for most nodes first."""
 
@@ -39,6 +43,8 @@ _TURNS: Final = 3
 class Advice:
     """What would help against one filter: `nodes` are those that it alone refuses, `reason` what it says of
     most of them. `cut` says that not all was tried that might help.
+
+    Of nodes that several filters refuse, `filter` names these, and `changes` what is missing there; `several` says so.
     """
 
     filter: str
@@ -46,11 +52,16 @@ class Advice:
     nodes: int
     changes: tuple[str, ...]
     cut: bool = False
+    several: bool = False
 
     @property
     def text(self) -> str:
         """The advice as a sentence without its full stop."""
         nodes = "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
+        if self.several:
+            return "; ".join(
+                (f"{nodes}: {self.reason}: no change to one of these alone would help", *self.changes)
+            )
         if self.cut:
             changes = "; ".join((*self.changes, "not all was tried that might help"))
         else:
@@ -94,7 +105,56 @@ class Adviser:
                     yield PAUSE
                     found.append((yield from self._advice(cycle, step, table, some, text, evaluations)))
         found.sort(key=lambda one: -one.nodes)
-        return self._with_unknown(cycle, table, found)
+        told = self._with_unknown(cycle, table, found)
+        if told and told[0].nodes == len(table):
+            return told  # all nodes are accounted for
+        several = yield from self._of_several(cycle, table, refused, count)
+        # Reasons that are too rare to be looked at.
+        left = int(np.count_nonzero(count)) - sum(one.nodes for one in (*told, *several))
+        rest = (Advice("", _OTHERS, left, (), cut=True),) if left > 0 else ()
+        return (*told, *several, *rest)
+
+    def _of_several(
+        self,
+        cycle: Cycle,
+        table: NodeTable,
+        refused: Sequence[tuple[Step, Mask, str]],
+        count: NDArray[np.int64],
+    ) -> Work[tuple[Advice, ...]]:
+        """What is said of nodes that more than one filter refuses, by these filters, those of most nodes first."""
+        rows = np.flatnonzero(count > 1)
+        if not len(rows):
+            return ()
+        masks = np.array([mask[rows] for _, mask, _ in refused])
+        _, of, sizes = np.unique(masks, axis=1, return_inverse=True, return_counts=True)
+        of = of.ravel()
+        found: list[Advice] = []
+        for group in np.argsort(-sizes, kind="stable")[:_REASONS].tolist():
+            yield PAUSE
+            some = rows[of == group]
+            steps = [(step, reason) for step, mask, reason in refused if mask[some[0]]]
+            texts: list[str] = []
+            changes: list[str] = []
+            for step, reason in steps:
+                texts.append(reason or _first_said(cycle, step, some[:1], table))
+                yield from _listed(self._missing(cycle, step, table, some), changes)
+            names = ", ".join(step.name for step, _ in steps)
+            reasons = f"{'; '.join(texts[:-1])}; and {texts[-1]}"
+            found.append(Advice(names, reasons, len(some), tuple(changes), several=True))
+        return tuple(found)
+
+    def _missing(self, cycle: Cycle, step: Step, table: NodeTable, rows: Rows) -> Iterator[str | None]:
+        """What a plugin misses on nodes, whoever else refuses them: one that bars nodes can tell."""
+        if step.plugin is None or step.plugin.bars is None:
+            return
+        try:
+            yield from (
+                one
+                for one in self._native(cycle, step, table, rows)
+                if one is None or isinstance(one, Missing)
+            )
+        except (CelError, ParameterError, ObjectError):
+            return
 
     def _with_unknown(self, cycle: Cycle, table: NodeTable, found: Sequence[Advice]) -> tuple[Advice, ...]:
         """The same, after what the pod asks for that there is not at all: one advice for one thing."""
@@ -148,6 +208,11 @@ class Adviser:
         if knobs is None:
             knobs = self._knobs[step.name] = Knobs(self._graph, self._profile, step)
         return knobs.turns(table, cycle.records, rows, evaluations)
+
+
+def _first_said(cycle: Cycle, step: Step, rows: Rows, table: NodeTable) -> str:
+    """What policy says of the first of some nodes that a filter refuses."""
+    return reasons_of(cycle, step, rows, table).texts[0]
 
 
 def _listed(found: Iterator[T | None], into: list[T]) -> Work[None]:

@@ -541,8 +541,9 @@ class Plugin:
     `post_filter` makes, once for each revision, what is asked when no node takes a pod: the first of the profile's that makes room, in
     the order of the table.
 
-    `advice` says what would help against the filter, `status` what is shown of the state. `of_kubernetes` says that
-    kube-scheduler has the same plugin by default.
+    `advice` says what would help against the filter, `status` what is shown of the state; `bars` whether a node of this name
+    is closed to a pod whoever leaves it: a filter that has it looks at the node alone, if beyond its row. `of_kubernetes`
+    says that kube-scheduler has the same plugin by default.
     """
 
     filter: Filter | None = None
@@ -579,6 +580,7 @@ class Plugin:
     status: Callable[[Any], Mapping[str, Any] | None] | None = None
     post_filter: Callable[[PostFilterHost], PostFilter] | None = None
     advice: Helper | None = None
+    bars: Callable[[PodView, str, ClusterState], bool] | None = None
     of_kubernetes: bool = False
 
     def may_concern_ordinary(self, present: int) -> bool:

@@ -28,6 +28,12 @@ class Verdicts:
     none: bool = False
 
 
+class Missing(str):
+    """Advice that names what is not there at all, on nodes that others may refuse as well."""
+
+    __slots__ = ()
+
+
 def one_reason(refused: Mask, reason: str) -> Verdicts:
     """A filter with one reason, which other pods have nothing to do with."""
     if not np.count_nonzero(refused):

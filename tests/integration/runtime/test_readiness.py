@@ -60,6 +60,17 @@ def test_an_api_server_that_hangs(site: Site, server: ApiServer, process: Manage
     site.eventually(lambda: process.read("/readyz") == (200, "ok\n"), "it is ready again")
 
 
+def test_an_api_server_whose_etcd_hangs(site: Site, server: ApiServer) -> None:
+    """It goes on with watches, and says which kinds it does not serve, without a look into etcd: leases are not renewed."""
+    with site.process("scheduler", "one", "--unready-after", GRACE) as process:
+        os.kill(server.etcd_pid, signal.SIGSTOP)
+        try:
+            unready(site, process, "apiserver: the API server answers no reads and writes")
+        finally:
+            os.kill(server.etcd_pid, signal.SIGCONT)
+        site.eventually(lambda: process.read("/readyz") == (200, "ok\n"), "it is ready again")
+
+
 def test_an_api_server_that_does_not_know_us(site: Site, server: ApiServer, process: Manager) -> None:
     file = server.folder / "tokens.csv"
     known = file.read_text("utf-8")

@@ -72,6 +72,53 @@ def test_what_is_wrong(answers: list[Answer], why: str) -> None:
     assert bool(sight.trouble(30.0)) == bool(why)
 
 
+LATER: tuple[tuple[str, list[Answer], str], ...] = (
+    ("nothing that etcd keeps", [("watch", "pods", 200), ("update", LEASE, 500)], "no reads and writes (last: HTTP 500), for 3"),
+    ("nothing comes in time", [("update", LEASE, 0), ("watch", "pods", 200)], "no reads and writes (last: none), for 3"),
+    ("reviews are answered", [("list", "pods", 504), ("create", "tokenreviews.authentication.k8s.io", 201)], "HTTP 504"),
+    ("so is discovery", [("get", "/version", 200), ("update", LEASE, 500)], "HTTP 500"),
+    ("refused before etcd is asked", [("update", LEASE, 500), ("patch", "nodes", 403)], "HTTP 500"),
+    ("put off before etcd is asked", [("update", LEASE, 500), ("patch", "nodes", 429)], "HTTP 500"),
+    ("another write is taken", [("watch", "pods", 200), ("bind", "pods", 500), ("update", LEASE, 200)], ""),
+    ("a kind that is not served", [("update", LEASE, 0), ("list", "podgroups.scheduling.k8s.io", 404)], "last: none"),
+    ("what nobody may write", [("update", LEASE, 500), ("create", "pods", 422)], "HTTP 500"),
+    ("another was quicker", [("bind", "pods", 500), ("update", LEASE, 409), ("watch", "pods", 200)], ""),
+    ("only a watch is away for a moment", [("watch", "pods", 0), ("watch", "pods", 200)], ""),
+)  # fmt: skip
+"""What is answered each 10 s, and what is said of it after 30 s."""
+
+
+@pytest.mark.parametrize(("answers", "why"), [case[1:] for case in LATER], ids=[case[0] for case in LATER])
+def test_a_server_that_only_watches_is_not_ready(answers: list[Answer], why: str) -> None:
+    now = [0.0]
+    sight = ServerSight(RequestCounts(Metrics("test")), lambda: now[0])
+    for now[0] in (0.0, 10.0, 20.0, 30.0):
+        assert sight.trouble(30.0) == ""
+        for verb, resource, status in answers:
+            sight.add(verb, resource, status, 0.01)
+    # The trouble is as old as the first failure and not hidden by what is answered last.
+    assert why in sight.trouble(30.0)
+    assert bool(sight.trouble(30.0)) == bool(why)
+    sight.add("update", LEASE, 200, 0.01)
+    sight.add("watch", "pods", 200, 0.01)
+    assert sight.trouble(30.0) == "", "it is over at once"
+
+
+def test_a_write_that_failed_once_is_no_outage() -> None:
+    """Agents write once a minute: what follows a failure tells, not how long nothing does."""
+    now = [0.0]
+    sight = ServerSight(RequestCounts(Metrics("test")), lambda: now[0])
+    for now[0] in (0.0, 2.0):
+        sight.add("patch", "nodemetrics.slo.koordinator.sh", 500, 0.01)
+    sight.add("watch", "pods", 200, 0.01)
+    now[0] = 59.0
+    assert sight.trouble(30.0) == ""
+    now[0] = 60.0
+    sight.add("patch", "nodemetrics.slo.koordinator.sh", 500, 0.01)
+    sight.add("watch", "pods", 200, 0.01)
+    assert "no reads and writes" in sight.trouble(30.0)
+
+
 def test_the_condition_follows() -> None:
     async def scene() -> None:
         metrics = Metrics("test")

@@ -97,3 +97,14 @@ def test_a_trouble_that_lasts_is_logged_once(caplog: pytest.LogCaptureFixture) -
             trouble.over()
     trouble.met("100 % full")
     assert caplog.messages == ["the disk is full", "the disk is gone", "the disk is gone", "100 % full"]
+
+
+def test_a_trouble_that_lasts_is_told_again_when_it_is_time(caplog: pytest.LogCaptureFixture) -> None:
+    now = 5.0
+    trouble = LoggedOnce(logging.getLogger("koordpolicy.test"), remind=60.0, clock=lambda: now)
+    for now in (5.0, 17.0, 64.9, 65.0, 77.0, 124.9, 125.0):
+        trouble.met("full", "the disk is full at %s", now)
+    trouble.over()
+    now = 126.0
+    trouble.met("full", "the disk is full at %s", now)
+    assert caplog.messages == [f"the disk is full at {at}" for at in (5.0, 65.0, 125.0, 126.0)]

@@ -245,6 +245,49 @@ def test_a_pod_with_cpus_of_its_own_stays_away_from_nodes_of_whose_cpus_nobody_t
     assert world.place("plain", own(20, "")).node == "bare"
 
 
+def test_only_the_topology_of_a_node_brings_back_a_pod_that_lacks_it() -> None:
+    world = World(GRAPH)
+    large = {"allocatable": {"cpu": "10", "memory": "10Gi"}}
+    world.build(
+        {"nodes": {"n0": {**large, "pods": {"x": {}}}, "n1": {}, "full": {"allocatable": {"cpu": "1"}}}}
+    )
+    refused = world.place("a", own(2))
+    assert NO_TOPOLOGY in reasons(refused)
+
+    def rests(name: str = "a") -> bool:
+        return world.scheduler._waitlist.rests(("default", name))
+
+    def tell(name: str) -> None:
+        said = topology_object(name)
+        world.scheduler.set_state(
+            lambda state: state.set_zones(name, read_zones(said), said), Event.CPUS_CHANGED
+        )
+
+    world.scheduler.remove_pod(("default", "x"))
+    assert rests(), "a pod has left a node that stays closed to it"
+    world.build({"nodes": {"n0": {"allocatable": {"cpu": "12", "memory": "12Gi"}}}})
+    assert rests(), "a node is larger and stays closed to it"
+    world.build({"nodes": {"n2": large}})
+    assert rests(), "a node came that is closed to it"
+    tell("n1")
+    assert not rests()
+    world.pass_time(60)
+    assert (decision := world.scheduler.schedule_one()) is not None
+    assert decision.node == "n1"
+    assert NO_TOPOLOGY in reasons(world.place("b", own(9)))
+    tell("n1")
+    assert rests("b"), "the same is told again, as agents do each minute"
+
+
+def test_a_pod_that_has_no_room_among_known_cpus_is_helped_by_whoever_leaves() -> None:
+    world = Machines()
+    assert world.place("there", own(8)).placed
+    world.build({"nodes": {"bare": {}}})
+    assert not world.place("a", own(10)).placed
+    world.scheduler.remove_pod(("default", "there"))
+    assert not world.scheduler._waitlist.rests(("default", "a"))
+
+
 def test_policy_may_leave_its_cpus_to_the_kubelet_there() -> None:
     lenient = graph(
         document("CPUTopology", "own", {"parameters": {"knownNodesOnly": {"value": False}}}), TIES

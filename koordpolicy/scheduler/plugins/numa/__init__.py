@@ -21,7 +21,7 @@ from koordpolicy.scheduler.plugins.numa.claim import (
     take,
     take_again,
 )
-from koordpolicy.scheduler.plugins.numa.filters import cpus_free, cpus_score, cpus_wanted
+from koordpolicy.scheduler.plugins.numa.filters import cpus_free, cpus_score, cpus_wanted, is_barred
 
 
 def keep(state: ClusterState, graph: RuleGraph) -> None:
@@ -47,4 +47,5 @@ NODE_NUMA_RESOURCE: Final = Plugin(
     adopt=adopt,
     annotates=said_on_pod,
     advice=zones_advice,
+    bars=is_barred,
 )

@@ -1,28 +1,31 @@
 """What a pod lacks of CPUs and zones, with numbers."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from koordpolicy.algorithms.cpu_accumulator import BindPolicy, fitting
-from koordpolicy.algorithms.cpu_binding import PodNeeds, Terms, conflict, terms_of
+from koordpolicy.algorithms.cpu_binding import NO_TOPOLOGY, PodNeeds, Terms, conflict, terms_of
 from koordpolicy.algorithms.numa_merge import NUMAPolicy
 from koordpolicy.algorithms.zone_allocation import MILLI
 from koordpolicy.cluster.cpu_accounts import CPUAccounts
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.model.protocol import CPU
+from koordpolicy.model.protocol import CPU, CPU_TOPOLOGY
 from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.scheduler.plugins.base import PAUSE, ROWS, RefusedNodes
 from koordpolicy.scheduler.plugins.numa.filters import needs_of
 from koordpolicy.scheduler.plugins.parameters import Parameters
+from koordpolicy.scheduler.plugins.verdicts import Missing
 
 _FEW: Final = 3
 """Nodes that are told of."""
 
 
 def zones_advice(pod: PodView, _parameters: Parameters, refused: RefusedNodes) -> Iterator[str | None]:
-    """How near the nodes came that have most: `n1: no NUMA zone has 12 free CPUs: zone 0 has 9, 3 are LSE's`."""
+    """Of which nodes nobody tells what CPUs they have, and how near the nodes came that have most:
+    `n1: no NUMA zone has 12 free CPUs: zone 0 has 9, 3 are LSE's`.
+    """
     state = refused.state
     if state is None:
         return
@@ -33,15 +36,40 @@ def zones_advice(pod: PodView, _parameters: Parameters, refused: RefusedNodes) -
     if needs is None:
         return
     said: list[tuple[int, str, str]] = []
+    untold: list[str] = []
     for row in refused.rows.tolist():
         name = refused.table.name(row)
+        if _is_untold(state.cpus, name, needs):
+            untold.append(name)
         found = lacking(state.cpus, name, needs)
         if found is not None:
             said.append((-found[0], name, f"{name}: {found[1]}"))
         if row % ROWS == ROWS - 1:
             yield PAUSE
+    without = sorted(name for name in untold if name not in state.zones)
+    if without:
+        yield Missing(
+            f"no NodeResourceTopology tells of the CPUs of {_named(without)}; the agent on a node writes it"
+        )
+    silent = sorted(set(untold).difference(without))
+    if silent:
+        yield Missing(
+            f"the NodeResourceTopology of {_named(silent)} does not tell of CPUs: it has no annotation {CPU_TOPOLOGY}"
+        )
     for _, _, shown in sorted(said)[:_FEW]:
         yield shown
+
+
+def _is_untold(cpus: CPUAccounts, node: str, needs: PodNeeds) -> bool:
+    """Whether a node refuses a pod for want of an object that tells of its CPUs."""
+    room = cpus.account(node).room
+    return conflict(needs, room.rules, room.layout.per_core) == NO_TOPOLOGY
+
+
+def _named(nodes: Sequence[str]) -> str:
+    """The first of some nodes, and how many there are besides."""
+    more = f" and {len(nodes) - _FEW} more" if len(nodes) > _FEW else ""
+    return f"{', '.join(nodes[:_FEW])}{more}"
 
 
 def lacking(cpus: CPUAccounts, node: str, needs: PodNeeds) -> tuple[int, str] | None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.algorithms.columns import Amount, Column, Mask, Numbers
-from koordpolicy.algorithms.cpu_binding import PodNeeds, terms_of
+from koordpolicy.algorithms.cpu_binding import PodNeeds, conflict, terms_of
 from koordpolicy.algorithms.device_columns import divided, shares
 from koordpolicy.algorithms.device_score import BEST
 from koordpolicy.algorithms.fit_score import Strategy
@@ -103,6 +103,18 @@ def cpus_free(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdict
     if not refused.any():
         return refuses_none(("cpus",), nodes.count)
     return Verdicts(reasons, refused, unresolvable)
+
+
+def is_barred(pod: PodView, node: str, state: ClusterState) -> bool:
+    """Whether a node can never take a pod as it is, whoever leaves: nobody tells of its CPUs, or its rules and the pod's differ.
+
+    Raises ObjectError, CelError.
+    """
+    needs = needs_of(pod, state.cpus)
+    if needs is None:
+        return False
+    room = state.cpus.account(node).room
+    return conflict(needs, room.rules, room.layout.per_core) is not None
 
 
 def _given_elsewhere(needs: PodNeeds, chosen: Allocation, nodes: NodeView) -> Verdicts:

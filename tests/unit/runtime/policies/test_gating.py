@@ -47,7 +47,9 @@ def answers(candidates: Sequence[CandidateRevision]) -> list[object]:
     return [one.graph.value("CPUSuppress.target", node={}) for one in candidates]
 
 
-def test_a_gate_holds_back_all_but_the_first_revision() -> None:
+def test_a_gate_holds_back_all_but_the_first_revision(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "koordpolicy.runtime.policies.live")
+
     async def scene() -> None:
         door, source = Door(), FixedSource("memory", tree(1))
         live = live_of(source, gate=door)
@@ -60,6 +62,11 @@ def test_a_gate_holds_back_all_but_the_first_revision() -> None:
             door.says.put_nowait(Admission(accepted=True))
             await until(lambda: target(live) == 2)
             await until(lambda: live.candidate is None)
+            said = [message for message in caplog.messages if "is active" in message]
+            assert [("checked and compiled in" in one, "held back" in one) for one in said] == [
+                (True, False),
+                (True, True),
+            ], said
             source.give(tree(3))
             await until(lambda: len(door.asked) == 2)
             door.says.put_nowait(Admission(accepted=False, message="too many nodes change"))
