@@ -1,0 +1,160 @@
+"""`koordpolicy comment` beside services that answer as GitHub and GitLab document it."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from koordpolicy.cli.flags.comment import TOKEN
+from koordpolicy.cli.main import main
+from koordpolicy.cli.terminal import Terminal
+from tests.parts.forges import OURS, READ_ONLY, Forge, serving
+
+MARK = "<!-- koordpolicy comment: diff -->"
+
+
+@pytest.fixture(params=["github", "gitlab"])
+def forge(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Forge]:
+    with serving(request.param) as made:
+        for name, value in {**made.variables(tmp_path), TOKEN: OURS}.items():
+            monkeypatch.setenv(name, value)
+        yield made
+
+
+def comment(text: str, *flags: str) -> tuple[int, str]:
+    """Exit code, and all that is said."""
+    out = io.StringIO()
+    code = main(("comment", "-", *flags), Terminal(out, out, io.BytesIO(text.encode())))
+    return code, out.getvalue()
+
+
+def bodies(forge: Forge) -> list[str]:
+    return [one["body"] for one in forge.comments]
+
+
+def test_the_next_run_edits_the_comment_of_the_one_before(forge: Forge) -> None:
+    code, said = comment("**1 decision changes**")
+    assert (code, said.split()[0]) == (0, "wrote")
+    assert bodies(forge) == [f"{MARK}\n**1 decision changes**\n"]
+    assert comment("**nothing changes**")[1].startswith("edited ")
+    assert bodies(forge) == [f"{MARK}\n**nothing changes**\n"]
+    before = len(forge.seen)
+    assert comment("**nothing changes**")[1].startswith("kept ")
+    assert not [one for one in forge.seen[before:] if one.startswith("PUT")]
+
+
+def test_what_it_says_is_where_the_comment_is_read(forge: Forge) -> None:
+    where = "https://gitlab.example.org/shop/policies/-/merge_requests/7#note_0"
+    assert comment("a")[1].split() == ["wrote", where if forge.service == "gitlab" else f"{forge.url}/7#IC_0"]
+
+
+def test_comments_of_others_stay_whatever_they_say(forge: Forge) -> None:
+    theirs = f"{MARK}\nlooks like one of ours\n"
+    own = ["I quote:\n" + MARK, "<!-- koordpolicy comment: diff-of-old -->\nanother one\n"]
+    forge.comments[:] = [
+        {"account": "others", "body": theirs},
+        *({"account": "us", "body": one} for one in own),
+    ]
+    assert comment("first")[0] == 0
+    assert comment("second")[0] == 0
+    assert bodies(forge) == [theirs, *own, f"{MARK}\nsecond\n"]
+
+
+def test_each_name_has_its_comment(forge: Forge) -> None:
+    for text in ("one", "two"):
+        assert comment(text)[0] == 0
+        assert comment(text, "--about", "what-if")[0] == 0
+    assert bodies(forge) == [f"{MARK}\ntwo\n", "<!-- koordpolicy comment: what-if -->\ntwo\n"]
+
+
+def test_the_comment_is_found_behind_many_others(forge: Forge) -> None:
+    forge.comments[:] = [{"account": "others", "body": f"remark {number}"} for number in range(230)]
+    forge.comments.append({"account": "us", "body": f"{MARK}\nold\n"})
+    assert comment("new")[0] == 0
+    assert (len(forge.comments), forge.comments[-1]["body"]) == (231, f"{MARK}\nnew\n")
+
+
+def test_a_token_that_may_not_write_is_told_of_and_never_shown(
+    forge: Forge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for token, words in (
+        (READ_ONLY, "pull-requests: write"),
+        ("nobody", "make a new one"),
+        ("", "is empty"),
+        ("a\nb", "is no token"),
+    ):
+        monkeypatch.setenv(TOKEN, token)
+        code, said = comment("text")
+        assert code == 2
+        assert words in said
+        assert not token or token not in said
+    assert forge.comments == []
+
+
+def test_the_token_goes_to_nobody_else(forge: Forge) -> None:
+    with serving(forge.service) as other:
+        forge.elsewhere = f"{other.url}/graphql"
+        code, said = comment("text")
+        assert (code, other.seen) == (2, [])
+        assert "302" in said
+
+
+def test_a_job_without_a_merge_request_is_told_so(
+    forge: Forge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "push.json").write_text("{}", encoding="utf-8")
+    monkeypatch.setenv("GITHUB_EVENT_PATH", str(tmp_path / "push.json"))
+    monkeypatch.delenv("CI_MERGE_REQUEST_IID", raising=False)
+    code, said = comment("text")
+    assert code == 2
+    assert "run it" in said
+    assert forge.seen == []
+
+
+def test_elsewhere_there_is_nothing_to_comment_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_ACTIONS", "GITLAB_CI"):
+        monkeypatch.delenv(name, raising=False)
+    code, said = comment("text")
+    assert code == 2
+    assert "no job of GitHub Actions or GitLab CI" in said
+
+
+@pytest.mark.parametrize("text", ["", " \n\n"])
+def test_nothing_is_no_comment(text: str, forge: Forge) -> None:
+    assert comment(text)[0] == 2
+    assert forge.seen == []
+
+
+def test_what_is_too_long_is_cut_and_closed(forge: Forge) -> None:
+    text = "<details><summary>x</summary>\n\n```diff\n" + "+ a line of an expression\n" * 5_000
+    assert comment(text + "```\n</details>\n")[0] == 0
+    [body] = bodies(forge)
+    assert len(body) < 65_536
+    assert body.count("```") == 2
+    assert body.endswith(
+        "\n```\n</details>\n\n*The rest is cut: it is longer than a comment may be, and stands whole in the job.*\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("/merge", "\u200b/merge"),
+        ("a\n  /close\r\n\t/approve", "a\n  \u200b/close\n\\t/approve"),
+        ("a\r/merge", "a\n\u200b/merge"),
+        ("policies/a.yaml\n/ 2", "policies/a.yaml\n/ 2"),
+        ("a\u202eb", "a\\u202eb"),
+    ],
+)
+def test_nothing_in_it_is_an_order_or_hidden(text: str, shown: str, forge: Forge) -> None:
+    assert comment(text)[0] == 0
+    assert bodies(forge) == [f"{MARK}\n{shown}\n"]
+
+
+@pytest.mark.parametrize("name", ["", "A", "a--b", "-->", "a b", "a\n", "x" * 64])
+def test_a_name_cannot_speak_in_the_comment(name: str, forge: Forge) -> None:
+    with pytest.raises(SystemExit) as ended:
+        comment("text", f"--about={name}")
+    assert ended.value.code == 2
+    assert forge.seen == []
