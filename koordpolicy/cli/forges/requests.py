@@ -31,7 +31,7 @@ _REMEDIES: Final[Mapping[int, str]] = {
 class _Nowhere(urllib.request.HTTPRedirectHandler):
     """Follows nobody: the token is for the service that was named."""
 
-    def redirect_request(self, *_: object) -> None:  # type: ignore[override]  # whatever it is given
+    def redirect_request(self, *_: object) -> None:
         return None
 
 

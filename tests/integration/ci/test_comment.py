@@ -1,7 +1,6 @@
 """`koordpolicy comment` beside services that answer as GitHub and GitLab document it."""
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,12 @@ from tests.parts.forges import OURS, READ_ONLY, Forge, serving
 MARK = "<!-- koordpolicy comment: diff -->"
 
 
-@pytest.fixture(params=["github", "gitlab"])
-def forge(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Forge]:
-    with serving(request.param) as made:
-        for name, value in {**made.variables(tmp_path), TOKEN: OURS}.items():
-            monkeypatch.setenv(name, value)
-        yield made
+@pytest.fixture
+def forge(forge: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Forge:
+    """The service whose job this process is, with the token of an account that may write."""
+    for name, value in {**forge.variables(tmp_path), TOKEN: OURS}.items():
+        monkeypatch.setenv(name, value)
+    return forge
 
 
 def comment(text: str, *flags: str) -> tuple[int, str]:
