@@ -8,6 +8,7 @@ import pytest
 from koordpolicy.cli.flags.comment import TOKEN
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
+from tests.integration.ci.conftest import HOSTILE, harmless
 from tests.parts.forges import OURS, READ_ONLY, Forge, serving
 
 MARK = "<!-- koordpolicy comment: diff -->"
@@ -149,6 +150,28 @@ def test_what_is_too_long_is_cut_and_closed(forge: Forge) -> None:
 def test_nothing_in_it_is_an_order_or_hidden(text: str, shown: str, forge: Forge) -> None:
     assert comment(text)[0] == 0
     assert bodies(forge) == [f"{MARK}\n{shown}\n"]
+
+
+def test_what_tests_of_scripts_take_for_harmless_is() -> None:
+    """`harmless` looks at what stands outside of code."""
+    for inert in (
+        f"`{HOSTILE.replace('`', '')}`",
+        "```text\n@all <b>\n```",
+        "<code>&#64;all</code>",
+        "a \\<b",
+    ):
+        assert harmless(f"{MARK}\n{inert}\n")
+    for active in (
+        "@all",
+        "<img src=x>",
+        "#1",
+        "https://e.example",
+        "www.e.example",
+        "/close",
+        "`@all",
+        HOSTILE,
+    ):
+        assert not harmless(f"{MARK}\n{active}\n")
 
 
 @pytest.mark.parametrize("name", ["", "A", "a--b", "-->", "a b", "a\n", "x" * 64])
