@@ -51,15 +51,14 @@ class PullRequest:
         while True:
             request = self._pull_request(after)
             comments = self._service.told(request, "comments")
-            for one in self._service.told(comments, "nodes"):
-                if one and one.get("viewerDidAuthor") is True:
+            for one in self._service.listed(self._service.told(comments, "nodes")):
+                if one.get("viewerDidAuthor") is True:
                     yield Comment(
                         str(self._service.told(one, "id")), str(one.get("body")), str(one.get("url"))
                     )
-            page = self._service.told(comments, "pageInfo")
-            if page.get("hasNextPage") is not True:
+            if self._service.told(comments, "pageInfo", "hasNextPage") is not True:
                 return
-            after = self._service.told(page, "endCursor")
+            after = self._service.told(comments, "pageInfo", "endCursor")
 
     def edit(self, comment: Comment, body: str) -> str:
         """Give a comment other Markdown; where it is read."""
@@ -83,7 +82,7 @@ class PullRequest:
         answer, _ = self._service.ask("POST", self._url, {"query": query, "variables": variables})
         errors = answer.get("errors") if isinstance(answer, dict) else None
         if errors:
-            said = "; ".join(str(one.get("message") if isinstance(one, dict) else one) for one in errors[:3])
+            said = "; ".join(str(one.get("message")) for one in self._service.listed(errors)[:3])
             raise CannotRunError(
                 f"GitHub refuses: {said}; the token wants `pull-requests: write` in `permissions`, and pull requests of forks get"
                 " none that may write"

@@ -88,6 +88,14 @@ class Service:
                 )
         return found
 
+    def listed(self, value: Any) -> list[dict[str, Any]]:
+        """The objects of a list; raises `CannotRunError` where it is none."""
+        if not isinstance(value, list):
+            raise CannotRunError(
+                f"{self._name} answers with something that is no list, where its documentation promises one"
+            )
+        return [one for one in value if isinstance(one, dict)]
+
     def _refused(self, error: urllib.error.HTTPError, url: str) -> str:
         remedy = _REMEDIES.get(error.code, "")
         try:

@@ -10,6 +10,7 @@ from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from tests.integration.ci.conftest import HOSTILE, harmless
 from tests.parts.forges import OURS, READ_ONLY, Forge, serving
+from tests.parts.http_answers import answering
 
 MARK = "<!-- koordpolicy comment: diff -->"
 
@@ -118,6 +119,33 @@ def test_elsewhere_there_is_nothing_to_comment_on(monkeypatch: pytest.MonkeyPatc
     code, said = comment("text")
     assert code == 2
     assert "no job of GitHub Actions or GitLab CI" in said
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "nonsense",
+        "null",
+        "[]",
+        "[1]",
+        '{"id": 1}',
+        '{"errors": 5}',
+        '{"data": {"repository": null}}',
+        '{"data": {"repository": {"pullRequest": {"id": "x", "comments": {"nodes": 5}}}}}',
+        '{"data": {"repository": {"pullRequest": {"id": "x", "comments": {"nodes": [null, 5], "pageInfo": 3}}}}}',
+        "[" * 100_000,
+    ],
+)
+def test_an_answer_that_is_none_of_the_service_s_is_told_of(
+    answer: str, forge: Forge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(lambda *_: (200, answer.encode())) as url:
+        monkeypatch.setenv("GITHUB_GRAPHQL_URL", url)
+        monkeypatch.setenv("CI_API_V4_URL", url)
+        code, said = comment("text")
+    assert code == 2
+    assert "GitHub answers" in said or "GitLab answers" in said
+    assert forge.comments == []
 
 
 @pytest.mark.parametrize("text", ["", " \n\n"])
