@@ -28,8 +28,9 @@ def is_marked(body: str, about: str) -> bool:
 
 def body_of(text: str, about: str) -> str:
     """The whole comment for a text in Markdown."""
-    shown = _cut(safe(text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n"))
-    return f"{mark(about)}\n" + _ORDER.sub(lambda indent: indent[0] + _NOTHING_TO_SEE, shown) + "\n"
+    shown = safe(text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n")
+    harmless = _ORDER.sub(lambda indent: indent[0] + _NOTHING_TO_SEE, shown)
+    return f"{mark(about)}\n{_cut(harmless)}\n"
 
 
 def _cut(text: str) -> str:

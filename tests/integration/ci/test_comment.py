@@ -165,6 +165,11 @@ def test_what_is_too_long_is_cut_and_closed(forge: Forge) -> None:
     )
 
 
+def test_what_becomes_longer_on_its_way_is_not_too_long(forge: Forge) -> None:
+    assert comment("/a\n" * 19_000 + "\x01" * 1_000)[0] == 0
+    assert len(bodies(forge)[0]) < 65_536
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
