@@ -7,8 +7,15 @@ from typing import Final
 
 from koordpolicy.cli.at_flag import moment_of
 from koordpolicy.cli.command import DIFFERENT, GAVE_UP, OK, CannotRunError
-from koordpolicy.cli.difference import RENDERERS, FailedOn, LaterOnCluster, OnCluster, ShownDifference
-from koordpolicy.cli.revisions import compiled_side, sides
+from koordpolicy.cli.difference import (
+    RENDERERS,
+    FailedOn,
+    LaterOnCluster,
+    OnCluster,
+    ShownDifference,
+    render_refused,
+)
+from koordpolicy.cli.revisions import RefusedSideError, compiled_side, sides
 from koordpolicy.cli.snapshot_facts import SnapshotFacts
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import RuleGraph
@@ -19,6 +26,16 @@ from koordpolicy.language.cel.values import Timestamp
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Show which decisions differ; DIFFERENT or GAVE_UP where that was asked for."""
+    try:
+        return _run(arguments, terminal)
+    except RefusedSideError as error:
+        # Whoever reviews a change reads the comment, and would else see none, or that of an earlier commit.
+        if arguments.output == "markdown":
+            terminal.print(render_refused(error.what, error.findings))
+        raise
+
+
+def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     _demand_simulate(arguments)
     snapshot = _snapshot(arguments.cluster)
     old, new = sides(arguments.old, arguments.new, arguments.policies)

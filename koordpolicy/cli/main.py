@@ -26,6 +26,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "explain": "explain a diagnostic code, a decision, a kind, a fact, a function or a pod",
         "graph": "draw the rule graph, or list its decisions",
         "diff": "show which decisions change between two revisions, with examples",
+        "comment": "write a difference as a comment on the merge request of a CI job, or edit the one that is there",
         "prove": "prove what must hold whatever a cluster does, or show where it does not",
         "snapshot": "save what policies read of a live cluster, without secrets",
         "status": "show what runs in a cluster by which revision, what is refused, lent and held back",

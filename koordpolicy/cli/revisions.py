@@ -24,6 +24,15 @@ OWN = "bundle"
 """The layer that a revision's own files make; of one name for both, so that their documents are the same ones."""
 
 
+class RefusedSideError(CannotRunError):
+    """A side has policies that are not taken: `what` says so in a line, `findings` why, as text of several lines."""
+
+    def __init__(self, what: str, findings: str) -> None:
+        super().__init__(f"{what}\n\n{findings}")
+        self.what = what
+        self.findings = findings
+
+
 @dataclass(frozen=True, slots=True)
 class Side:
     """One side of a comparison: its name as given, its commit ("" where there is none), its files by path."""
@@ -40,7 +49,7 @@ class Side:
 
 
 def sides(old: str, new: str | None, paths: Sequence[str]) -> tuple[Side, Side]:
-    """Both sides of a comparison, one of which may be empty. Raises `CannotRunError`.
+    """Both sides of a comparison, one of which may be empty. Raises `CannotRunError`, `RefusedSideError` for files.
 
     `old` and `new` are revisions as Git takes them, or directories. `A..B` names both at once, `A...B` takes what
     `B` has since it left `A`. Without a second one it is the working tree. `paths` narrow what is read of a
@@ -70,12 +79,12 @@ def _sides(old: str, new: str | None, paths: Sequence[str]) -> tuple[Side, Side]
 
 
 def compiled_side(side: Side, compiler: Compiler) -> Compilation:
-    """The side's policies; raises `CannotRunError` with the findings where they do not compile."""
+    """The side's policies; raises `RefusedSideError` with the findings where they do not compile."""
     compilation = compiler.compile(Layer(OWN, side.files))
     if compilation.graph is None:
-        raise CannotRunError(
-            f"the policies of {side.title} do not compile\n\n"
-            + render("text", compilation.found, compilation.sources)
+        raise RefusedSideError(
+            f"the policies of {side.title} do not compile",
+            render("text", compilation.found, compilation.sources),
         )
     return compilation
 
@@ -106,7 +115,7 @@ def _readable(tree: Tree, name: str, prefix: str = "") -> dict[str, str]:
     """The files of a tree that was read without fault, the prefix taken from their names."""
     if tree.found.has_errors:
         why = "\n".join(told(one).replace(prefix, "") if prefix else told(one) for one in tree.found)
-        raise CannotRunError(f"{name} cannot be read: {why}")
+        raise RefusedSideError(f"the files of {name} cannot be read", why)
     return {file.removeprefix(prefix): text for file, text in tree.files.items()}
 
 

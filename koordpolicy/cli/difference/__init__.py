@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from koordpolicy.cli.difference.json import render_json
-from koordpolicy.cli.difference.markdown import render_markdown
+from koordpolicy.cli.difference.markdown import render_markdown, render_refused
 from koordpolicy.cli.difference.shown import (
     AdmissionKind,
     FailedOn,
@@ -30,4 +30,5 @@ __all__ = [
     "OnCluster",
     "ShownDifference",
     "SimulatedEffect",
+    "render_refused",
 ]

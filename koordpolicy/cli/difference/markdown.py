@@ -31,11 +31,35 @@ from koordpolicy.graph.diff.words import distance, moves_text, pair_text, told_t
 
 _MOST_ROWS = 100
 _LONGEST_CELL = 120
+_LONGEST_FINDINGS = 20_000
+"""Characters: what somebody reads in a comment, and less than a comment may have."""
 
 
 def render_markdown(shown: ShownDifference) -> str:
     """The difference in Markdown as GitHub and GitLab show it."""
     return "\n".join(_lines(shown)) + "\n"
+
+
+def render_refused(what: str, findings: str) -> str:
+    """That there is no difference to show, since a side's policies are not taken, and why: `findings` has several lines."""
+    text = findings.strip("\n")
+    cut = len(text) > _LONGEST_FINDINGS
+    if cut:
+        text = text[
+            : text.rfind("\n", 0, _LONGEST_FINDINGS)
+            if "\n" in text[:_LONGEST_FINDINGS]
+            else _LONGEST_FINDINGS
+        ]
+    title = _plain(what)
+    lines = (
+        f"**Refused: {title}**",
+        "",
+        "```text",
+        text.replace("```", "'''"),
+        "```",
+        *(("", "More is found: `koordpolicy check` tells all of it.") if cut else ()),
+    )
+    return "\n".join(lines) + "\n"
 
 
 def _lines(shown: ShownDifference) -> Iterator[str]:

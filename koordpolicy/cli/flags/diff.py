@@ -36,7 +36,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
         " no usage): ask both revisions about its nodes and pods",
     )
     parser.add_argument(
-        "-o", "--output", choices=("text", "json", "markdown"), default="text", help="format of the result"
+        "-o",
+        "--output",
+        choices=("text", "json", "markdown"),
+        default="text",
+        help="format of the result; markdown, for `koordpolicy comment`, tells of a revision that does not compile, too",
     )
     parser.add_argument(
         "--exit-code",

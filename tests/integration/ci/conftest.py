@@ -1,15 +1,17 @@
 """A repository of policies, and `koordpolicy` as a command."""
 
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import REPOSITORY
+from tests.parts.forges import Forge, serving
 
 GOOD = {
     "policies/koordpolicy.yaml": (
@@ -26,6 +28,21 @@ GOOD = {
         "      expect:\n        CPUSuppress.parameters.threshold: 80%\n"
     ),
 }
+_SELECTED = GOOD["policies/night.yaml"].replace(
+    "nodes:\n      matchLabels: {pool: night}", "condition: \"node.labels[?'pool'].orValue(''){} == 'night'\""
+)
+UNTELLABLE = {
+    which: {
+        "policies/night.yaml": _SELECTED.replace("{}", ".lowerAscii()" * times, 1),
+        "policies/night.test.yaml": GOOD["policies/night.test.yaml"],
+    }
+    for which, times in (("before", 1), ("after", 2))
+}
+"""Two revisions that decide alike, which `diff` cannot tell: it knows too little of `lowerAscii`."""
+
+HOSTILE = "@all-`x`-<img-src=x>-#1-www.e.example-$(touch${IFS}hacked)"
+"""A name that branches and files may have."""
+
 SLIP = GOOD["policies/night.yaml"].replace("threshold", "treshold")
 
 
@@ -58,6 +75,20 @@ class Sample:
         for arguments in (("add", "--all"), ("commit", "--quiet", "--message", "change")):
             assert self.run("git", *arguments).returncode == 0
         return self.run("git", "rev-parse", "HEAD").stdout.strip()
+
+
+def harmless(comment: str) -> bool:
+    """Whether a comment has nothing outside of code that calls, links, or is markup of somebody else's."""
+    inert = re.compile(r"^```.*?^```$|`[^`\n]*`|<code>[^<>`]*</code>|\\[<>`]", re.DOTALL | re.MULTILINE)
+    left = inert.sub("", comment.partition("\n")[2])
+    return not re.search(r"@|<(?!/?details|/?summary)|`|#\d|://|www\.|^\s*/[a-z]", left, re.MULTILINE)
+
+
+@pytest.fixture(params=["github", "gitlab"])
+def forge(request: pytest.FixtureRequest) -> Iterator[Forge]:
+    """Both services in turn; a test of one asks for it by `parametrize(..., indirect=True)`."""
+    with serving(request.param) as made:
+        yield made
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.conftest import REPOSITORY
-from tests.integration.ci.conftest import SLIP, Sample
+from tests.integration.ci.conftest import HOSTILE, SLIP, UNTELLABLE, Sample, harmless
+from tests.parts.forges import OURS, Forge
 
 FOLDER = REPOSITORY / "deploy" / "github"
 ACTION: dict[str, Any] = YAML(typ="safe").load(FOLDER / "action.yml")
@@ -104,6 +105,68 @@ def test_both_revisions_are_simulated_where_that_is_asked_for(sample: Sample) ->
     code, output, folder = runs(sample, "Compare", PATHS="policies", BASE="main", SNAPSHOT="", SIMULATE=day)
     assert code == 0, output
     assert "**Simulated: " in (folder / "summary").read_text()
+
+
+def compare(sample: Sample, base: str = "main") -> tuple[int, str, dict[str, str], str]:
+    """Exit code, output, what the step hands on, and the job's summary."""
+    code, output, folder = runs(sample, "Compare", PATHS="policies", BASE=base, SNAPSHOT="", SIMULATE="")
+    said = [folder / "outputs", folder / "summary"]
+    handed, summary = (file.read_text("utf-8") if file.exists() else "" for file in said)
+    return code, output, dict(line.split("=", 1) for line in handed.splitlines()), summary
+
+
+def test_what_cannot_be_told_is_in_the_summary(sample: Sample) -> None:
+    sample.commit(**UNTELLABLE["before"])
+    sample.run("git", "checkout", "--quiet", "-b", "change")
+    sample.commit(**UNTELLABLE["after"])
+    code, _, outputs, summary = compare(sample)
+    assert (code, outputs["different"]) == (0, "unknown")
+    assert "gave up" in summary
+    assert Path(outputs["summary"]).read_text("utf-8") == summary
+
+
+@pytest.mark.parametrize("forge", ["github"], indirect=True)
+def test_a_revision_that_does_not_compile_is_commented_on_and_fails(sample: Sample, forge: Forge) -> None:
+    """Whatever branches and files are called, and whatever stands in them."""
+    assert sample.run("git", "checkout", "--quiet", "-b", HOSTILE).returncode == 0
+    speaks = SLIP.replace("name: night", 'name: "```\\n@all"')
+    sample.commit(**{f"policies/{HOSTILE}.yaml": speaks + "# ```\n# @all\n/close: 1\n"})
+    job = forge.variables(sample.root.parent)
+    for _ in range(2):
+        code, output, outputs, summary = compare(sample)
+        assert (code, "different" in outputs) == (2, False)
+        assert "do not compile" in output
+        assert "do not compile" in summary
+        given = {**job, "KOORDPOLICY_COMMENT_TOKEN": OURS, "SUMMARY": outputs["summary"]}
+        assert runs(sample, "Comment", **given)[0] == 0
+    [one] = forge.comments
+    assert "error[KP" in one["body"]
+    assert harmless(one["body"]), one["body"]
+    assert list(sample.root.rglob("hacked")) == []
+
+
+@pytest.mark.parametrize("forge", ["github"], indirect=True)
+def test_names_are_harmless_in_the_comment(sample: Sample, forge: Forge) -> None:
+    assert sample.run("git", "branch", HOSTILE).returncode == 0
+    sample.run("git", "checkout", "--quiet", "-b", "change")
+    night = (sample.root / "policies/night.yaml").read_text()
+    name = f"policies/{HOSTILE}.yaml"
+    sample.commit(**{name: night.replace("night", "other")})
+    code, output, outputs, _ = compare(sample, HOSTILE)
+    assert (code, outputs["different"]) == (0, "true"), output
+    given = {"KOORDPOLICY_COMMENT_TOKEN": OURS, "SUMMARY": outputs["summary"]}
+    assert runs(sample, "Comment", **forge.variables(sample.root.parent), **given)[0] == 0
+    [one] = forge.comments
+    assert "@all" in one["body"]
+    assert harmless(one["body"]), one["body"]
+
+
+def test_the_comment_is_written_where_a_step_failed_and_never_for_a_fork() -> None:
+    condition = " ".join(STEPS["Comment"]["if"].split())
+    assert condition.startswith("${{ always() && inputs.comment == 'true'")
+    assert "github.event.pull_request.head.repo.full_name == github.repository" in condition
+    holders = [name for name, step in STEPS.items() if "inputs.token" in str(step)]
+    assert holders == ["Comment"]
 
 
 def test_a_base_that_is_not_there_fails(sample: Sample) -> None:

@@ -4,10 +4,12 @@ import json
 import xml.etree.ElementTree as ET
 from typing import Any
 
+import pytest
 from ruamel.yaml import YAML
 
 from tests.conftest import REPOSITORY
-from tests.integration.ci.conftest import SLIP, Sample
+from tests.integration.ci.conftest import HOSTILE, SLIP, Sample, harmless
+from tests.parts.forges import OURS, Forge
 
 SNIPPET: dict[str, Any] = YAML(typ="safe").load(
     REPOSITORY / "deploy" / "gitlab" / "koordpolicy.gitlab-ci.yml"
@@ -68,3 +70,33 @@ def test_a_merge_request_is_compared(sample: Sample) -> None:
     )
     assert code == 0, output
     assert "**Simulated: " in (sample.root / "koordpolicy-diff.md").read_text()
+
+
+@pytest.mark.parametrize("forge", ["gitlab"], indirect=True)
+def test_a_revision_that_does_not_compile_is_commented_on_and_fails(sample: Sample, forge: Forge) -> None:
+    base = sample.run("git", "rev-parse", "HEAD").stdout.strip()
+    job = {**forge.variables(sample.root.parent), "CI_MERGE_REQUEST_DIFF_BASE_SHA": base}
+    job |= {"KOORDPOLICY_COMMENT_TOKEN": OURS, "KOORDPOLICY_SIMULATE": ""}
+    name = f"policies/{HOSTILE}.yaml"
+    sample.commit(**{name: SLIP.replace("name: night", "name: other") + "/close: 1\n"})
+    code, output = runs(sample, "koordpolicy diff", **job)
+    assert code == 2
+    [one] = forge.comments
+    assert "error[KP" in one["body"]
+    assert "error[KP" in output
+    assert harmless(one["body"]), one["body"]
+    (sample.root / name).unlink()
+    sample.commit()
+    assert runs(sample, "koordpolicy diff", **job)[0] == 0
+    assert [one["body"].split("\n")[1][:21] for one in forge.comments] == ["**Nothing changes** f"]
+
+
+def test_without_a_token_the_difference_is_an_artifact_alone(sample: Sample) -> None:
+    base = sample.run("git", "rev-parse", "HEAD").stdout.strip()
+    given = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base, "KOORDPOLICY_SIMULATE": ""}
+    code, output = runs(sample, "koordpolicy diff", **given)
+    assert code == 0, output
+    assert (
+        "**Nothing changes**"
+        in (sample.root / SNIPPET["koordpolicy diff"]["artifacts"]["paths"][0]).read_text()
+    )

@@ -297,6 +297,27 @@ def test_what_does_not_compile_is_shown_with_its_findings(repository: Repository
     assert (code, out) == (2, "")
     assert "the policies of HEAD" in err
     assert "policies/x.yaml:4:8" in err
+    code, out, err = run("diff", "main", "HEAD", "-p", "policies", "-o", "markdown")
+    assert code == 2
+    assert out.startswith("**Refused: the policies of HEAD (")
+    assert " do not compile**\n\n```text\n" in out
+    assert out.endswith("\n```\n")
+    assert "policies/x.yaml:4:8" in out
+    assert "policies/x.yaml:4:8" in err
+
+
+def test_findings_in_a_comment_are_code_and_not_too_many(repository: Repository) -> None:
+    slip = OLD.replace("threshold", "treshold").replace("80%", '"```\\n@all"  # ```')
+    many = {f"policies__n{number}_yaml": slip.replace("night", f"n{number}") for number in range(200)}
+    repository.commit("broken", **many)
+    code, out, _ = run("diff", "main", "HEAD", "-p", "policies", "-o", "markdown")
+    assert (code, out.count("```")) == (2, 2)
+    assert len(out) < 30_000
+    assert not re.search(r"@all", out.rpartition("```")[2])
+
+
+def test_a_revision_that_is_not_there_is_no_comment(repository: Repository) -> None:
+    assert run("diff", "nowhere", "-p", "policies", "-o", "markdown")[:2] == (2, "")
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ LETTERS = {
 """One letter, one meaning."""
 
 SILENT = {
+    "comment": "writes a comment, and says where it is read",
     "completion": "prints a script",
     "console": "serves a page, and JSON below /api",
     "front": "logs, as JSON with --log-format",
