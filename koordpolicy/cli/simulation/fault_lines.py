@@ -60,7 +60,7 @@ def marks(report: Report) -> list[Mark]:
 
 def table(report: Report) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Heads and rows, by the numbers that charts have for them; none where nothing was to go wrong."""
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (str(at), clock(one["atSeconds"]), fault_text(one))
         for at, one in enumerate(_planned(report["faults"]), 1)
     ]

@@ -40,7 +40,7 @@ footer{margin-top:32px;color:var(--soft);font-size:13px;overflow-wrap:anywhere}
 --red:#a01f1f;--grey:#555}body{max-width:none;padding:0;font-size:12px}h1{font-size:20px}h2{font-size:15px;margin-top:20px}
 .tiles{grid-template-columns:repeat(4,1fr);gap:8px;margin:12px 0}.tile{padding:6px 10px}.tile b{font-size:17px}
 .tile span,.legend,.beside,footer{font-size:11px}.charts{grid-template-columns:1fr 1fr;gap:10px}figure{padding:8px}
-svg text{font-size:16px}table{font-size:11px}th,td{padding:4px 8px;min-width:8em}.n{min-width:0}th.n{overflow-wrap:anywhere;min-width:3.5em}.wide{overflow:visible}.wide,p{break-inside:avoid}
-h2,h2+.beside{break-after:avoid}thead{display:table-header-group}tr{break-inside:avoid}p{orphans:3;widows:3}
+svg text{font-size:16px}table{font-size:11px}th,td{padding:4px 8px;min-width:8em}.n{min-width:0}th.n{overflow-wrap:anywhere;min-width:5.5em}.wide{overflow:visible}.wide,p{break-inside:avoid}
+h2,h2+.beside{break-after:avoid}.wide+p{break-before:avoid}thead{display:table-header-group}tr{break-inside:avoid}p{orphans:3;widows:3}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """

@@ -8,6 +8,8 @@ from typing import Final
 from koordpolicy.diagnostics.escaping import safe
 
 _CODE: Final = re.compile("`([^`]+)`")
+_NUMBER: Final = re.compile(r"<?\d[\d,.:]*(?: \S+)*")
+"""A number or a time with its units; the place of a rule, `3.yaml:4:36`, is none."""
 _MOST_OF_NUMBER: Final = 16
 """Characters of a number with its unit; what is longer is a sentence that begins with one."""
 
@@ -70,5 +72,5 @@ def _scrolled(title: str, inner: str) -> str:
 def _numeric(cells: Sequence[str]) -> str:
     """The class of a column of numbers, which stand one below the other."""
     numbers = [cell for cell in cells if cell not in ("", "-")]
-    are = all(cell.lstrip("<")[:1].isdigit() and len(cell) < _MOST_OF_NUMBER for cell in numbers)
+    are = all(_NUMBER.fullmatch(cell) and len(cell) < _MOST_OF_NUMBER for cell in numbers)
     return ' class="n"' if numbers and are else ""
