@@ -17,7 +17,7 @@ p{margin:6px 0;color:var(--soft);overflow-wrap:anywhere}
 .tile b{display:block;font-size:22px;font-variant-numeric:tabular-nums}.tile span{color:var(--soft);font-size:13px}
 .charts{display:grid;grid-template-columns:1fr 1fr;gap:16px}
 figure{margin:0;background:var(--card);border:1px solid var(--edge);border-radius:8px;padding:12px;break-inside:avoid;min-width:0}
-figcaption{font-weight:600;margin-bottom:4px}svg{width:100%;height:auto;display:block;overflow:visible}
+figcaption{font-weight:600;margin-bottom:4px;overflow-wrap:anywhere}svg{width:100%;height:auto;display:block;overflow:visible}
 svg text{font:12px system-ui,sans-serif;fill:var(--soft)}.grid{stroke:var(--edge);fill:none}
 .line{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round}.area{fill:currentColor;opacity:.15}
 .mark{fill:none;stroke:currentColor;stroke-width:1.5;stroke-dasharray:3 4}svg .number{font-weight:600;fill:var(--red)}

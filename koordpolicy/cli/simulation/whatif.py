@@ -129,7 +129,7 @@ def _table(compared: Sequence[Compared]) -> list[str]:
         "| | before | after | difference | |",
         "|---|--:|--:|--:|---|",
         *(
-            f"| {markup.plain(one.measure.name)} ({_unit(one.measure.unit)}) | {_amount(one.before, one.measure.unit)}"
+            f"| {markup.name(one.measure.name)} ({_unit(one.measure.unit)}) | {_amount(one.before, one.measure.unit)}"
             f" | {_amount(one.after, one.measure.unit)} | {_margin(one)} | {marks[one.better]} |"
             for one in compared
         ),
