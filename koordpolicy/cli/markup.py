@@ -10,7 +10,7 @@ from typing import Final
 
 from koordpolicy.diagnostics.escaping import one_line
 
-_HARMLESS: Final = re.compile(r"[A-Za-z0-9 ,%-]+")
+_HARMLESS: Final = re.compile(r"[A-Za-z0-9 ,%'-]+")
 _MARKS: Final = re.compile(r"[!-,:-@\[-`{-~]|(?<=www)\.", re.IGNORECASE)
 """ASCII's punctuation but `-`, `.` and `/`, which mean nothing within a line; the dot makes a link of what begins with `www`."""
 _ACTIVE: Final = re.compile(

@@ -5,6 +5,7 @@ import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import numpy as np
 import pytest
 
 from koordpolicy.cli.main import main
-from koordpolicy.cli.simulation.charts import HEIGHT, WIDTH, Line, chart
+from koordpolicy.cli.simulation import fault_lines
+from koordpolicy.cli.simulation.charts import HEIGHT, WIDTH, Line, chart, drawing
 from koordpolicy.cli.simulation.html import page
+from koordpolicy.cli.simulation.marks import Mark
 from koordpolicy.cli.simulation.text import render
 from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.terminal import Terminal
@@ -26,21 +29,31 @@ HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\x1b[31m"
 
 
 class Seen(HTMLParser):
-    """The elements of a page, with their attributes, and its text."""
+    """The elements of a page, with their attributes, its text, and the headings of its sections."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.tags: list[str] = []
         self.attributes: set[str] = set()
         self.text = ""
+        self.headings: list[str] = []
+        self._in_heading = False
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.attributes |= {name for name, _ in attrs}
+        self._in_heading = tag == "h2"
+        if self._in_heading:
+            self.headings.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_heading = False
 
     def handle_data(self, data: str) -> None:
         self.text += data
+        if self._in_heading:
+            self.headings[-1] += data
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +79,7 @@ def test_the_page_needs_nothing_from_elsewhere_and_runs_nothing(told: dict[str, 
 
 def test_the_page_says_what_the_report_says(told: dict[str, Any]) -> None:
     seen = Seen(page(told))
-    for heading in ("Over time", "Scheduling", "Overcommitted resources", "Why pods are pending"):
+    for heading in ("Over time", "Scheduling", "Overcommit", "Why pods are pending"):
         assert heading in seen.text
     assert f"{told['overcommit']['kubernetes.io/batch-cpu']['offeredMean']:,.1f} cores" in seen.text
     assert told["batch"]["finishedPodsAnHour"] == 1.0
@@ -74,6 +87,79 @@ def test_the_page_says_what_the_report_says(told: dict[str, Any]) -> None:
     assert told["services"]["shortOfNodeTime"] == 0
     # Two nodes of 16 cores, on one of which 8 are taken: the median request of 8 and 64, with 4 beside, is 8.
     assert told["fragmentation"] == {"freeCores": 24.0, "pieceCores": 8.0, "stranded": 0.0}
+
+
+def test_a_chart_of_one_moment_shows_it_for_the_whole_time(told: dict[str, Any]) -> None:
+    drawn = chart("x", "%", ["00:00"], [Line("one", "blue", [10.0], filled=True)])
+    [(begin, end)] = re.findall(r'class="line blue" d="M([\d.]+) [\d.]+L([\d.]+) [\d.]+"', drawn)
+    assert float(end) - float(begin) > WIDTH / 2
+    fault = {"kind": "apiErrors", "atSeconds": 1800, "forSeconds": None, "code": 500, "share": 1.0}
+    [only] = told["series"]
+    marked = fault_lines.marks({**told, "series": [only], "faults": {"planned": [fault]}})
+    assert [one.share for one in marked] == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("shares", "labels"),
+    [
+        ([0.5], ["1"]),
+        ([0.0, 0.5, 1.0], ["1", "2", "3"]),
+        ([0.2, 0.201, 0.9], ["1–2", "3"]),
+        ([0.5] * 12, ["1–12"]),
+        ([0.40, 0.45, 0.47], ["1", "2–3"]),
+        ([0.40, 0.44, 0.455], ["1–3"]),
+        ([at / 30 for at in range(31)], None),
+        ([-1.0, 2.0], ["1", "2"]),
+    ],
+)  # fmt: skip
+def test_numbers_of_faults_never_overlap(shares: list[float], labels: list[str] | None) -> None:
+    marks = [Mark(share, at, f"fault {at}") for at, share in enumerate(shares, 1)]
+    drawn = chart("x", "%", ["a", "b"], [Line("one", "blue", [1.0, 2.0])], marks)
+    found = re.findall(r'<text class="number" x="([\d.]+)"[^>]*><title>[^<]*</title>([^<]*)<', drawn)
+    assert labels is None or [one for _, one in found] == labels
+    # Ten units a character is more than the boldest takes of them on paper.
+    edges = [(float(x) - 5 * len(one), float(x) + 5 * len(one)) for x, one in found]
+    assert all(0 <= begin < end <= WIDTH for begin, end in edges)
+    assert all(one[1] < other[0] for one, other in pairwise(edges))
+    numbers = [int(one) for _, label in found for one in label.split("–")]
+    assert (numbers[0], numbers[-1]) == (1, len(shares))
+    assert drawn.count('class="mark red"') == len(shares)
+
+
+def test_a_drawing_of_its_own_says_below_what_its_marks_are() -> None:
+    lines = [Line("one", "blue", [1.0, 2.0])]
+    marks = [Mark(0.5, 1, "01:00 a <fault>"), Mark(0.51, 2, "01:01 " + "long " * 40)]
+    drawn = drawing("x", "%", ["a", "b"], lines, marks)
+    assert re.findall(r'class="number" x="\d+" y="\d+">(\d)<', drawn) == ["1", "2"]
+    assert ">01:00 a &lt;fault&gt;</text>" in drawn
+    heights = [int(one) for one in re.findall(r' y="(\d+)">', drawn)]
+    [height] = re.findall(r'viewBox="0 0 \d+ (\d+)"', drawn)
+    assert max(heights) < int(height)
+    assert "number" not in drawing("x", "%", ["a", "b"], lines)
+
+
+@pytest.mark.parametrize(
+    "times", [["00:00"] * 30, ["day 3, 14:05"] * 30, ["day 3, 14:05"] * 2, ["day 300, 14:05"] * 9]
+)
+def test_times_below_a_chart_never_overlap(times: list[str]) -> None:
+    drawn = chart("x", "%", times, [Line("one", "blue", [1.0] * len(times))])
+    found = re.findall(rf'x="([\d.]+)" y="{HEIGHT - 6}" text-anchor="(\w+)">([^<]*)<', drawn)
+    begin = {"start": 0.0, "middle": 0.5, "end": 1.0}
+    starts = [float(x) - 8 * len(text) * begin[anchor] for x, anchor, text in found]
+    ends = [start + 8 * len(text) for start, (_, _, text) in zip(starts, found, strict=True)]
+    assert all(end < start for end, start in zip(ends, starts[1:], strict=False))
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [
+        (5, ["0", "1.25", "2.5", "3.75", "5"]), (2.4, ["0", "0.625", "1.25", "1.875", "2.5"]),
+        (100, ["0", "25", "50", "75", "100"]), (5000, ["0", "1,250", "2,500", "3,750", "5,000"]),
+    ],
+)  # fmt: skip
+def test_an_axis_shows_all_digits(most: float, expected: list[str]) -> None:
+    drawn = chart("x", "", ["a", "b"], [Line("one", "blue", [most, most])])
+    assert re.findall(r'text-anchor="end">([\d.,]+)<', drawn) == expected
 
 
 def test_lines_stay_within_their_chart() -> None:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from koordpolicy.cli.counted import counted, number
 from koordpolicy.cli.simulation.charts import Line, chart
+from koordpolicy.cli.simulation.marks import Mark
 from koordpolicy.cli.simulation.words import DIM, Page, clock, percent
 
 Report = Mapping[str, Any]
@@ -18,11 +19,11 @@ _COLUMNS: Final = (
 
 def section(report: Report, page: Page) -> Iterator[str]:
     """Where policies have the descheduler move pods: what it did, and the balance over time."""
-    if not _concerned(report):
+    if not concerned(report):
         return
     done, apart = report["descheduling"], report.get("withoutDescheduling")
     yield page.heading("Balance of nodes", "CPU in use as a share of each node")
-    yield from page.wrapped(_done(done), 2)
+    yield from page.wrapped(done_text(done), 2)
     room = " " * (9 * len(_COLUMNS) - 4)
     if apart is not None:
         yield page.paint(f"  {'':14}with{room}   without", DIM)
@@ -39,11 +40,13 @@ def section(report: Report, page: Page) -> Iterator[str]:
     yield page.paint("  deviation: standard deviation; over: nodes above the policy's threshold, mean", DIM)
 
 
-def _concerned(report: Report) -> bool:
+def concerned(report: Report) -> bool:
+    """Whether policies have the descheduler move pods, or say which nodes are too full."""
     return report["descheduling"] is not None or report["balance"]["overloadedNodes"] is not None
 
 
-def _done(done: Mapping[str, Any] | None) -> str:
+def done_text(done: Mapping[str, Any] | None) -> str:
+    """What the descheduler did."""
     if done is None:
         return "the descheduler was left off"
     moves = ", ".join(f"{number(pods)} by {strategy}" for strategy, pods in done["moves"].items())
@@ -83,9 +86,9 @@ def sums(without: Report, colocated: Report) -> Iterator[tuple[str, Callable[[Re
     yield "pods descheduled", lambda one: number((one["descheduling"] or {}).get("evicted", 0))
 
 
-def charts(report: Report, times: Sequence[str]) -> Iterator[str]:
+def charts(report: Report, times: Sequence[str], marks: Sequence[Mark]) -> Iterator[str]:
     """The deviation over time, and the fullest and emptiest nodes."""
-    if not _concerned(report):
+    if not concerned(report):
         return
     series, apart = report["series"], report.get("withoutDescheduling")
 
@@ -102,13 +105,21 @@ def charts(report: Report, times: Sequence[str]) -> Iterator[str]:
         lines = [Line(first, "blue", of(key, series))]
         if others:
             lines.append(Line("without it", "grey", of(key, others)))
-        yield chart(title, "%", times, lines)
+        yield chart(title, "%", times, lines, marks)
 
 
 def table(report: Report) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Its head and its rows; none where nothing moves pods."""
-    head = ("", "deviation, mean", "fullest", "emptiest", "above the threshold", "evictions", "migrations")
-    if not _concerned(report):
+    head = (
+        "Simulated",
+        "deviation, mean",
+        "fullest",
+        "emptiest",
+        "above the threshold",
+        "evictions",
+        "migrations",
+    )
+    if not concerned(report):
         return head, []
     done, apart = report["descheduling"], report.get("withoutDescheduling")
     phases = ", ".join(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from koordpolicy.cli.counted import counted, number
+from koordpolicy.cli.simulation import fault_lines
 from koordpolicy.cli.simulation.charts import Line, drawing
 from koordpolicy.cli.simulation.words import BOLD, DIM, Page, clock, length, milliseconds, percent
 
@@ -73,4 +74,5 @@ def picture(alone: Report, together: Report) -> str:
             Line("by batch work", "green", [100 * one["cpuBestEffort"] for one in series], filled=True),
             Line("services alone", "amber", [100 * one["cpuUsed"] for one in alone["series"]]),
         ],
+        fault_lines.marks(together),
     )

@@ -4,11 +4,39 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 from typing import Final
 
-WIDTH: Final = 720
-HEIGHT: Final = 220
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 14, 26
+from koordpolicy.cli.simulation import marks as moments
+from koordpolicy.cli.simulation.marks import Mark
+
+WIDTH: Final = 520
+HEIGHT: Final = 216
+"""Of a chart in a page, two of which stand beside each other: near to what they take of a screen, so that text is as large as it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """A drawing and where the lines of its chart begin and end, in units of the drawing."""
+
+    width: int
+    height: int
+    left: int
+    top: int
+    character: float
+    """The most that one takes of a time below the axis."""
+
+    @property
+    def right(self) -> int:
+        return self.width - 12
+
+    @property
+    def bottom(self) -> int:
+        return self.height - 26
+
+
+_IN_PAGE: Final = _Frame(WIDTH, HEIGHT, 58, 30, 9)
+_ALONE: Final = _Frame(720, 220, 52, 14, 7)
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 _LINES: Final = 4
 _TIMES: Final = 8
@@ -32,9 +60,11 @@ def chart(
     unit: str,
     times: Sequence[str],
     lines: Sequence[Line],
-    marks: Sequence[tuple[float, str]] = (),
+    marks: Sequence[Mark] = (),
 ) -> str:
-    """A figure; `times` are the names of the moments, as many as each line has values. `marks` are told at shares of the whole time. Empty where nothing is above 0.
+    """A figure; `times` are the names of the moments, as many as each line has values. Empty where nothing is above 0.
+
+    `marks` are drawn with their numbers; what these are stands elsewhere in the page.
 
     Numbers below 0 are drawn at it, those that are not finite are left out; the tips tell them all.
     """
@@ -44,14 +74,17 @@ def chart(
     top = _top(most)
     parts = "".join(
         (
-            *_grid(top, unit),
-            *_clock(times),
-            *_drawn(lines, top),
-            *_pointed(times, lines, unit),
-            *_marked(marks),
+            *_grid(top, unit, _IN_PAGE),
+            *_clock(times, _IN_PAGE),
+            *_drawn(lines, top, _IN_PAGE),
+            *_pointed(times, lines, unit, _IN_PAGE),
+            *_marked(marks, _IN_PAGE),
         )
     )
-    legend = "".join(f'<span class="key {line.style}">{escape(line.name)}</span>' for line in lines)
+    keys = [(line.name, line.style) for line in lines]
+    if marks:
+        keys.append(("fault, by number", "dashed red"))
+    legend = "".join(f'<span class="key {style}">{escape(name)}</span>' for name, style in keys)
     return (
         f"<figure><figcaption>{escape(title)}</figcaption>"
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">{parts}</svg>'
@@ -71,35 +104,76 @@ _LOOK: Final = (
     ".line{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round}.area{fill:currentColor;opacity:.15}"
     + "".join(f".{name}{{color:{colour}}}" for name, colour in _COLOURS.items())
 )
+_LOOK_OF_MARKS: Final = ".mark{fill:none;stroke:currentColor;stroke-width:1.5;stroke-dasharray:3 4}.number{font-weight:600;fill:#c02b2b}"
 _ABOVE: Final = 44
 """What title and legend take of a drawing."""
 _KEY: Final = 150
+_MARKS_ABOVE: Final = 12
+"""What the numbers of marks take above the lines."""
+_NOTE: Final = 16
+_NOTE_CHARACTERS: Final = 100
 
 
-def drawing(title: str, unit: str, times: Sequence[str], lines: Sequence[Line]) -> str:
-    """The same as a file of its own: on white, with title and legend, without what stands under a pointer."""
+def drawing(
+    title: str, unit: str, times: Sequence[str], lines: Sequence[Line], marks: Sequence[Mark] = ()
+) -> str:
+    """The same as a file of its own: on white, with title and legend, marks told below, without what stands under a pointer."""
     most = max((value for line in lines for value in line.values if math.isfinite(value)), default=0.0)
     top = _top(most)
-    inner = "".join((*_grid(top, unit), *_clock(times), *_drawn(lines, top)))
+    inner = "".join(
+        (
+            *_grid(top, unit, _ALONE),
+            *_clock(times, _ALONE),
+            *_drawn(lines, top, _ALONE),
+            *_marked(marks, _ALONE),
+        )
+    )
+    left = _ALONE.left
     keys = "".join(
-        f'<g class="{line.style}"><path class="line" d="M{_LEFT + at * _KEY} 33h14"/>'
-        f'<text x="{_LEFT + 20 + at * _KEY}" y="37">{escape(line.name)}</text></g>'
+        f'<g class="{line.style}"><path class="line" d="M{left + at * _KEY} 33h14"/>'
+        f'<text x="{left + 20 + at * _KEY}" y="37">{escape(line.name)}</text></g>'
         for at, line in enumerate(lines)
     )
-    height = HEIGHT + _ABOVE
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
-        f'<style>{_LOOK}</style><rect width="{WIDTH}" height="{height}" fill="#fff"/>'
-        f'<text class="title" x="{_LEFT}" y="18">{escape(title)}</text>{keys}<g transform="translate(0 {_ABOVE})">{inner}</g></svg>\n'
+    above = _ABOVE + (_MARKS_ABOVE if marks else 0)
+    below = above + _ALONE.height
+    notes = list(_notes(marks))
+    told = "".join(
+        f'<text{kind} x="{x}" y="{below + _NOTE * line}">{escape(said)}</text>'
+        for line, x, kind, said in notes
     )
+    height = below + (_NOTE * notes[-1][0] + 10 if notes else 0)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_ALONE.width} {height}" role="img" aria-label="{escape(title)}">'
+        f'<style>{_LOOK}{_LOOK_OF_MARKS if marks else ""}</style><rect width="{_ALONE.width}" height="{height}" fill="#fff"/>'
+        f'<text class="title" x="{left}" y="18">{escape(title)}</text>{keys}<g transform="translate(0 {above})">{inner}</g>{told}</svg>\n'
+    )
+
+
+def _notes(marks: Sequence[Mark]) -> Iterator[tuple[int, int, str, str]]:
+    """What is written below a drawing of its marks, number and words apart: line, x, class, text."""
+    line = 0
+    for mark in marks:
+        yield line + 1, _ALONE.left, ' class="number"', str(mark.number)
+        for said in wrap(mark.said, _NOTE_CHARACTERS):
+            line += 1
+            yield line, _ALONE.left + 24, "", said
 
 
 def shown(value: float, unit: str) -> str:
-    """A number of an axis or a tip."""
+    """A number of a tip."""
     if not math.isfinite(value):
         return str(value)
     digits = 0 if value >= 100 or value == int(value) else 1 if value >= 1 else 2
-    return f"{value:,.{digits}f}{' ' if unit and unit != '%' else ''}{unit}"
+    return f"{value:,.{digits}f}{_beside(unit)}"
+
+
+def _axis(value: float, unit: str) -> str:
+    """A number of the axis with all of its digits: quarters of round numbers have three at most."""
+    return f"{value:,.0f}" + _beside(unit) if value >= 1000 else f"{value:g}" + _beside(unit)
+
+
+def _beside(unit: str) -> str:
+    return f" {unit}" if unit and unit != "%" else unit
 
 
 def _top(most: float) -> float:
@@ -113,58 +187,63 @@ def _top(most: float) -> float:
     return next(one * step for one in _STEPS if one * step >= most * 0.999)
 
 
-def _x(at: int, count: int) -> float:
-    return _LEFT + (WIDTH - _LEFT - _RIGHT) * (at / (count - 1) if count > 1 else 0.5)
+def _x(at: int, count: int, frame: _Frame) -> float:
+    return frame.left + (frame.right - frame.left) * (at / (count - 1) if count > 1 else 0.0)
 
 
-def _y(value: float, top: float) -> float:
-    return HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * min(max(value / top, 0.0), 1.0)
+def _y(value: float, top: float, frame: _Frame) -> float:
+    return frame.bottom - (frame.bottom - frame.top) * min(max(value / top, 0.0), 1.0)
 
 
-def _grid(top: float, unit: str) -> Iterator[str]:
+def _grid(top: float, unit: str, frame: _Frame) -> Iterator[str]:
     for number in range(_LINES + 1):
         value = top * number / _LINES
-        y = _y(value, top)
-        yield f'<path class="grid" d="M{_LEFT} {y:.1f}H{WIDTH - _RIGHT}"/>'
-        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(shown(value, unit))}</text>'
+        y = _y(value, top, frame)
+        yield f'<path class="grid" d="M{frame.left} {y:.1f}H{frame.right}"/>'
+        yield f'<text x="{frame.left - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(_axis(value, unit))}</text>'
 
 
-def _clock(times: Sequence[str]) -> Iterator[str]:
-    every = -(-len(times) // _TIMES)
+def _clock(times: Sequence[str], frame: _Frame) -> Iterator[str]:
+    """As many of the times as stand beside each other."""
+    room = frame.character * (max(map(len, times), default=0) + 2)
+    fit = max(min(_TIMES, int((frame.right - frame.left) / room)), 1)
+    every = -(-len(times) // fit)
     for at in range(0, len(times), every):
         anchor = "start" if at == 0 else "end" if at == len(times) - 1 else "middle"
-        yield f'<text x="{_x(at, len(times)):.1f}" y="{HEIGHT - 6}" text-anchor="{anchor}">{escape(times[at])}</text>'
+        x = _x(at, len(times), frame)
+        yield f'<text x="{x:.1f}" y="{frame.height - 6}" text-anchor="{anchor}">{escape(times[at])}</text>'
 
 
-def _drawn(lines: Sequence[Line], top: float) -> Iterator[str]:
-    floor = _y(0, top)
+def _drawn(lines: Sequence[Line], top: float, frame: _Frame) -> Iterator[str]:
+    floor = _y(0, top, frame)
     for line in lines:
         count = len(line.values)
-        drawn = [(_x(at, count), value) for at, value in enumerate(line.values) if math.isfinite(value)]
+        drawn = [
+            (_x(at, count, frame), value) for at, value in enumerate(line.values) if math.isfinite(value)
+        ]
         if not drawn:
             continue
-        points = [f"{x:.1f} {_y(value, top):.1f}" for x, value in drawn]
+        if count == 1:  # it is of the whole time
+            drawn.append((float(frame.right), drawn[0][1]))
+        points = [f"{x:.1f} {_y(value, top, frame):.1f}" for x, value in drawn]
         if line.filled:
             area = f"M{drawn[0][0]:.1f} {floor:.1f}L{'L'.join(points)}L{drawn[-1][0]:.1f} {floor:.1f}Z"
             yield f'<path class="area {line.style}" d="{area}"/>'
         yield f'<path class="line {line.style}" d="M{"L".join(points)}"/>'
 
 
-def _marked(marks: Sequence[tuple[float, str]]) -> Iterator[str]:
-    for share, said in marks:
-        x = _LEFT + (WIDTH - _LEFT - _RIGHT) * min(max(share, 0.0), 1.0)
-        line = f"M{x:.1f} {_TOP}V{HEIGHT - _BOTTOM}"
-        yield f'<path class="mark red" d="{line}"><title>{escape(said)}</title></path>'
+def _marked(marks: Sequence[Mark], frame: _Frame) -> Iterator[str]:
+    yield from moments.drawn(marks, frame.left, frame.right, frame.top, frame.bottom)
 
 
-def _pointed(times: Sequence[str], lines: Sequence[Line], unit: str) -> Iterator[str]:
+def _pointed(times: Sequence[str], lines: Sequence[Line], unit: str, frame: _Frame) -> Iterator[str]:
     """A strip a moment, which tells its numbers under the pointer."""
     count = len(times)
-    width = (WIDTH - _LEFT - _RIGHT) / count
+    width = (frame.right - frame.left) / count
     for at, time in enumerate(times):
         said = "\n".join([time, *(f"{line.name}: {shown(line.values[at], unit)}" for line in lines)])
-        x = min(max(_x(at, count) - width / 2, _LEFT), WIDTH - _RIGHT - width)
+        x = min(max(_x(at, count, frame) - width / 2, frame.left), frame.right - width)
         yield (
-            f'<rect class="tip" x="{x:.1f}" y="{_TOP}" width="{width:.1f}" height="{HEIGHT - _TOP - _BOTTOM}">'
+            f'<rect class="tip" x="{x:.1f}" y="{frame.top}" width="{width:.1f}" height="{frame.bottom - frame.top}">'
             f"<title>{escape(said)}</title></rect>"
         )

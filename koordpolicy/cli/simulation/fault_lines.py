@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from koordpolicy.cli.counted import counted, number
+from koordpolicy.cli.simulation.marks import Mark
 from koordpolicy.cli.simulation.words import Page, clock, length
 
 Report = Mapping[str, Any]
@@ -15,7 +16,7 @@ def section(report: Report, page: Page) -> Iterator[str]:
     if found is None:
         return
     yield page.heading("Faults", counted(len(found["planned"]), "fault"))
-    for one in found["planned"]:
+    for one in _planned(found):
         yield from page.wrapped(_told(one, report), 10, f"  {clock(one['atSeconds']):>6}")
     yield from page.wrapped(cost_text(found), 2)
 
@@ -57,21 +58,26 @@ def cost_text(found: Mapping[str, Any]) -> str:
     )
 
 
-def marks(report: Report) -> list[tuple[float, str]]:
+def marks(report: Report) -> list[Mark]:
     """Where charts over time mark a fault, as shares of the time that they show, and what it is."""
-    shown = max((one["fromSeconds"] for one in report["series"]), default=0)
-    planned = (report["faults"] or {}).get("planned", ())
+    last = max((one["fromSeconds"] for one in report["series"]), default=0)
+    shown = last or report["workload"]["seconds"]  # the only moment of a chart is of the whole time
     return [
-        (one["atSeconds"] / shown, f"{clock(one['atSeconds'])} {fault_text(one)}")
-        for one in planned
+        Mark(one["atSeconds"] / shown, at, f"{clock(one['atSeconds'])} {fault_text(one)}")
+        for at, one in enumerate(_planned(report["faults"]), 1)
         if shown and _happened(one, report)
     ]
 
 
-def table(report: Report) -> tuple[list[str], list[list[str]]]:
-    """Heads and rows; none where nothing was to go wrong."""
-    found = report["faults"]
-    if found is None:
-        return ["at", "fault"], []
-    rows = [[clock(one["atSeconds"]), _told(one, report)] for one in found["planned"]]
-    return ["at", "fault"], [*rows, ["", cost_text(found)]]
+def table(report: Report) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Heads and rows, by the numbers that charts have for them; none where nothing was to go wrong."""
+    rows: list[tuple[str, ...]] = [
+        (str(at), clock(one["atSeconds"]), _told(one, report))
+        for at, one in enumerate(_planned(report["faults"]), 1)
+    ]
+    return ("Number", "At", "Fault"), rows
+
+
+def _planned(found: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    """In the order of time, which files need not keep."""
+    return sorted((found or {}).get("planned", ()), key=lambda one: one["atSeconds"])

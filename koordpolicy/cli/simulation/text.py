@@ -1,11 +1,11 @@
 """The report of a simulation as text."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from koordpolicy.cli.counted import counted, number
 from koordpolicy.cli.failed import failure_text
-from koordpolicy.cli.simulation import balance, fault_lines
+from koordpolicy.cli.simulation import balance, fault_lines, said
 from koordpolicy.cli.simulation.explained import explained, untried
 from koordpolicy.cli.simulation.words import (
     CYAN,
@@ -15,7 +15,6 @@ from koordpolicy.cli.simulation.words import (
     bar,
     clock,
     length,
-    milliseconds,
     percent,
     size,
 )
@@ -27,24 +26,8 @@ _MOST_REASONS = 8
 
 def render(report: Report, page: Page) -> str:
     """The whole report."""
-    sections = (
-        _head,
-        _failed,
-        fault_lines.section,
-        _pods,
-        _reasons,
-        _admission,
-        _scheduling,
-        _utilisation,
-        _series,
-        _overcommit,
-        _services,
-        _suppression,
-        balance.section,
-        _agents,
-    )
     lines: list[str] = []
-    for section in sections:
+    for section in (_head, *SECTIONS):
         told = list(section(report, page))
         lines += [*told, ""] if told else []
     for one in report["explained"]:
@@ -89,39 +72,18 @@ def _failed(report: Report, page: Page) -> Iterator[str]:
 def _pods(report: Report, page: Page) -> Iterator[str]:
     pods = report["pods"]
     yield page.heading("Pods", f"{number(pods['total'])} in all")
-    shown = [("scheduled", "scheduled"), ("pending", "pending"), ("refused", "refused")]
-    if pods["notOurs"]:
-        shown.append(("notOurs", "not ours"))
-    if pods["notArrived"]:
-        shown.append(("notArrived", "not arrived yet"))
-    for key, label in shown:
-        share = pods[key] / pods["total"] if pods["total"] else 0.0
-        told = f"  {label:16}{number(pods[key]):>9}  {percent(share):>7}  "
+    for label, count in said.pods_by_fate(report):
+        share = count / pods["total"] if pods["total"] else 0.0
+        told = f"  {label:16}{number(count):>9}  {percent(share):>7}  "
         yield (told + page.paint(bar(share, page.width - len(told)), CYAN)).rstrip()
-    yield page.paint(
-        f"  of the scheduled ones {number(pods['finished'])} {'has' if pods['finished'] == 1 else 'have'} finished, {number(pods['running'])} {'runs' if pods['running'] == 1 else 'run'} on",
-        DIM,
-    )
-    if pods["placedAnew"]:
-        one = pods["placedAnew"] == 1
-        told = (
-            f"{counted(pods['placedAnew'], 'pod')} {'was' if one else 'were'} on a node already and {'was' if one else 'were'}"
-            f" placed anew, as if just created: {number(pods['onOtherNodes'])} on another node than before"
-        )
-        yield from (page.paint(line, DIM) for line in page.wrapped(told, 2))
-    drawn = report["colocation"]
-    if not drawn["enabled"]:
-        yield "  without co-location: no profiles, nothing offered, nothing suppressed"
-    elif drawn["bands"]:
-        told = ", ".join(f"{number(count)} on {band} resources" for band, count in drawn["bands"].items())
-        names = ", ".join(f"`{name}`" for name in drawn["profiles"])
-        yield from page.wrapped(f"drawn into co-location: {told}, by {names}", 2)
-    else:
-        yield "  drawn into co-location: none (no ColocationProfile matches a pod)"
+    yield page.paint(f"  {said.finished(pods)}", DIM)
+    if anew := said.placed_anew(pods):
+        yield from (page.paint(line, DIM) for line in page.wrapped(anew, 2))
+    yield from page.wrapped(said.colocation(report["colocation"]), 2)
 
 
 def _reasons(report: Report, page: Page) -> Iterator[str]:
-    for key, heading in (("pending", "Why pods are pending"), ("refused", "Why pods were refused")):
+    for key, heading in said.REASONS:
         reasons: Sequence[Mapping[str, Any]] = report[key]
         if not reasons:
             continue
@@ -135,9 +97,11 @@ def _reasons(report: Report, page: Page) -> Iterator[str]:
             rest = sum(one["pods"] for one in reasons[_MOST_REASONS:])
             yield f"{number(rest):>8}  for {len(reasons) - _MOST_REASONS} other reasons (see --output json)"
 
+
+def _not_ours(report: Report, page: Page) -> Iterator[str]:
     others = report["notOurs"]
     if others:
-        yield page.heading("Pods that are not ours: no SchedulingProfile is for their scheduler")
+        yield page.heading(said.NOT_OURS)
         for one in others[:_MOST_REASONS]:
             yield from page.wrapped(
                 f"of `{one['scheduler']}`, such as {one['example']}", 10, f"{number(one['pods']):>8}"
@@ -145,15 +109,10 @@ def _reasons(report: Report, page: Page) -> Iterator[str]:
 
 
 def _admission(report: Report, page: Page) -> Iterator[str]:
-    """The rules that were broken without refusing, or where a pod was to be deleted; the others are reasons of refusals."""
-    broken = [
-        one
-        for one in report["admission"]["broken"]
-        if (one["operation"], one["enforcement"]) != ("CREATE", "enforce")
-    ]
+    broken = said.broken_otherwise(report)
     if not broken:
         return
-    yield page.heading("Admission rules that were broken otherwise")
+    yield page.heading(said.ADMISSION)
     for one in broken[:_MOST_REASONS]:
         yield from page.wrapped(
             f"`{one['name']}` on {one['operation']}, enforcement `{one['enforcement']}`: such as {one['example']}",
@@ -162,43 +121,20 @@ def _admission(report: Report, page: Page) -> Iterator[str]:
         )
         for line in page.wrapped(one["rule"], 10):
             yield page.paint(line, DIM)
-    kept = report["admission"]["kept"]
-    if kept:
-        yield f"  {counted(kept, 'pod')} that {'was' if kept == 1 else 'were'} over {'was' if kept == 1 else 'were'} kept by them"
+    if kept := said.kept(report):
+        yield f"  {kept}"
 
 
 def _scheduling(report: Report, page: Page) -> Iterator[str]:
-    scheduling, waits = report["scheduling"], report["scheduling"]["waitSeconds"]
-    yield page.heading("Scheduling", counted(scheduling["attempts"], "attempt"))
-    yield from page.wrapped(
-        f"time until placed: mean {length(waits['mean'])}, median {length(waits['p50'])},"
-        f" 95 % within {length(waits['p95'])}, longest {length(waits['max'])}",
-        2,
-    )
-    events = [f"{number(one['count'])} {reason}" for reason, one in report["events"]["reasons"].items()]
-    if events:
-        dropped = report["events"]["dropped"]
-        more = f"; {number(dropped)} more were too many of one pod" if dropped else ""
-        yield from page.wrapped(f"Events: {', '.join(events)}{more}", 2)
-    volumes = report["volumes"]
-    if volumes["bound"]:
-        yield from page.wrapped(
-            f"claims bound: {number(volumes['bound'])}, {number(volumes['made'])} of them to volumes that their"
-            " classes made at once, for the zone or node of the first pod where a class waits for one",
-            2,
-        )
+    yield page.heading("Scheduling", counted(report["scheduling"]["attempts"], "attempt"))
+    for told in (said.waits(report["scheduling"]["waitSeconds"]), *said.scheduling(report)):
+        yield from page.wrapped(told, 2)
 
 
 def _utilisation(report: Report, page: Page) -> Iterator[str]:
     yield page.heading("Utilisation")
     yield page.paint(f"  {'':26}{'mean':>9}{'p95':>9}{'highest':>9}", DIM)
-    labels = {
-        "cpuUsed": "CPU in use",
-        "cpuRequested": "CPU requested",
-        "cpuBestEffort": "CPU used by best effort",
-        "memoryUsed": "memory in use",
-    }
-    for key, label in labels.items():
+    for key, label in said.UTILISATION.items():
         one = report["utilisation"][key]
         told = f"  {label:26}{percent(one['mean']):>9}{percent(one['p95']):>9}{percent(one['max']):>9}  "
         yield (told + page.paint(bar(one["mean"], page.width - len(told)), CYAN)).rstrip()
@@ -235,68 +171,31 @@ def _overcommit(report: Report, page: Page) -> Iterator[str]:
 
 
 def _services(report: Report, page: Page) -> Iterator[str]:
-    """How services answered, which is a model's answer."""
     one = report["services"]
-    if not one["minutes"]:
-        return
-    yield page.heading("Services", f"{number(one['minutes'] / 60)} service hours")
-    yield from page.wrapped(
-        f"median {milliseconds(one['medianSeconds'])}, at the objective's percentile {milliseconds(one['tailSeconds'])}, in the mean",
-        19,
-        "  response times",
-    )
-    yield from page.wrapped(
-        f"{percent(one['violationShare'])} of service time slower than it may be ({number(one['violationMinutes'])} minutes);"
-        f" {percent(one['shortOfNodeTime'])} of node time without the CPU that services wished",
-        19,
-        "  objectives",
-    )
+    rows = list(said.services(one))
+    if rows:
+        yield page.heading("Services", f"{number(one['minutes'] / 60)} service hours")
+        yield from _rows(rows, page)
 
 
 def _suppression(report: Report, page: Page) -> Iterator[str]:
     one = report["suppression"]
     if not one["hostingNodeHours"]:
         return
-    yield page.heading(
-        "Suppression", f"{counted(one['hostingNodeHours'], 'node hour')} with best-effort work"
-    )
-    if not one["withheldCoreHours"]:
-        yield "  best-effort work got all the CPU that it wished for"
-        return
-    yield f"  at work          {percent(one['shareOfNodeTime'])} of those"
-    yield from page.wrapped(
-        f"{counted(one['withheldCoreHours'], 'core hour')}, {percent(one['withheldShare'])} of what best-effort"
-        " work wished",
-        19,
-        "  withheld",
-    )
-    lowest = one["lowest"]
-    yield from page.wrapped(
-        f"{number(lowest['target'])} of {counted(lowest['capacity'], 'core')}, on {lowest['node']},"
-        f" {clock(lowest['atSeconds'])}",
-        19,
-        "  lowest target",
-    )
+    yield page.heading("Suppression", said.hosting(one))
+    rows = list(said.suppression(one))
+    yield from _rows(rows, page) if rows else (f"  {said.NOTHING_WITHHELD}",)
 
 
 def _agents(report: Report, page: Page) -> Iterator[str]:
     one = report["agents"]
-    if one is None:
-        return
-    yield page.heading(
-        "Agents", f"{counted(one['rounds'], 'round')} on models of {counted(one['nodes'], 'kernel')}"
-    )
-    evictions: Mapping[str, int] = one["evictions"]
-    told = ", ".join(f"{number(pods)} for {reason}" for reason, pods in evictions.items()) or "none"
-    refused = f", {number(one['refusedWrites'])} refused" if one["refusedWrites"] else ""
-    for label, text in (
-        ("kernel files", f"written {number(one['fileWrites'])} times{refused}"),
-        ("evictions", told),
-        ("OOM killer", f"{counted(one['oomKills'], 'container')} ended"),
-        ("throttled", f"{counted(one['throttledContainerHours'], 'container hour')}"),
-        ("at work", ", ".join(one["strategies"])),
-        ("not simulated", ", ".join(one["notSimulated"])),
-    ):
+    if one is not None:
+        yield page.heading("Agents", said.rounds(one))
+        yield from _rows(said.agents(one), page)
+
+
+def _rows(rows: Iterable[tuple[str, str]], page: Page) -> Iterator[str]:
+    for label, text in rows:
         yield from page.wrapped(text, 19, f"  {label}")
 
 
@@ -309,3 +208,22 @@ def _policies(report: Report, page: Page) -> Iterator[str]:
         told += f"; simulated in {length(report['wallSeconds'])}"
     for line in page.wrapped(told, 0):
         yield page.paint(line, DIM)
+
+
+SECTIONS: Final = (
+    _failed,
+    fault_lines.section,
+    _pods,
+    _reasons,
+    _not_ours,
+    _admission,
+    _scheduling,
+    _utilisation,
+    _series,
+    _overcommit,
+    _services,
+    _suppression,
+    balance.section,
+    _agents,
+)
+"""Each with its heading, or nothing where a report has nothing of it. Those of pages are `sections.SECTIONS`, by the same headings."""
