@@ -76,8 +76,10 @@ _ABOVE: Final = 44
 _KEY: Final = 150
 
 
-def drawing(title: str, unit: str, times: Sequence[str], lines: Sequence[Line]) -> str:
-    """The same as a file of its own: on white, with title and legend, without what stands under a pointer."""
+def drawing(title: str, unit: str, times: Sequence[str], lines: Sequence[Line], made: str) -> str:
+    """The same as a file of its own: on white, with title and legend, without what stands under a pointer; `made`, how it was made,
+    is there for who reads its description.
+    """
     most = max((value for line in lines for value in line.values if math.isfinite(value)), default=0.0)
     top = _top(most)
     inner = "".join((*_grid(top, unit), *_clock(times), *_drawn(lines, top)))
@@ -89,6 +91,7 @@ def drawing(title: str, unit: str, times: Sequence[str], lines: Sequence[Line]) 
     height = HEIGHT + _ABOVE
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
+        f"<desc>{escape(made)}</desc>"
         f'<style>{_LOOK}</style><rect width="{WIDTH}" height="{height}" fill="#fff"/>'
         f'<text class="title" x="{_LEFT}" y="18">{escape(title)}</text>{keys}<g transform="translate(0 {_ABOVE})">{inner}</g></svg>\n'
     )

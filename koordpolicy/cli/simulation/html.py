@@ -8,7 +8,8 @@ from typing import Any, Final
 from koordpolicy.cli.counted import counted, number
 from koordpolicy.cli.simulation import balance, fault_lines
 from koordpolicy.cli.simulation.charts import Line, chart
-from koordpolicy.cli.simulation.words import clock, length, milliseconds, percent, size
+from koordpolicy.cli.simulation.made import Made, short_digest
+from koordpolicy.cli.simulation.words import clock, length, milliseconds, percent, size, waits_note
 from koordpolicy.diagnostics.escaping import safe
 
 Report = Mapping[str, Any]
@@ -47,8 +48,8 @@ tr{break-inside:avoid}}
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(report: Report) -> str:
-    """The whole page."""
+def page(report: Report, made: Made | None = None) -> str:
+    """The whole page, and at its end how it was made."""
     title = report["workload"]["title"] or "Simulation"
     body = "\n".join(
         part for part in (*_head(report, title), _tiles(report), _charts(report), *_tables(report)) if part
@@ -58,7 +59,7 @@ def page(report: Report) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{_text(title)}</title><style>{_STYLE}</style></head>\n<body>\n{body}\n{_foot(report)}\n</body></html>\n"
+        f"<title>{_text(title)}</title><style>{_STYLE}</style></head>\n<body>\n{body}\n{_foot(report, made)}\n</body></html>\n"
     )
 
 
@@ -185,6 +186,12 @@ def _tables(report: Report) -> Iterator[str]:
         ("", "mean", "median", "95 %", "most"),
         [("Wait for a node", *(length(waits[key]) for key in ("mean", "p50", "p95", "max")))],
     )
+    if waits["max"]:
+        placed, note = report["scheduling"], waits_note(report["workload"]["intervalSeconds"])
+        yield (
+            f"<p>{number(placed['placedAtOnce'])} at once, {number(placed['placedWithReports'])} with a report of agents;"
+            f" {note}.</p>"
+        )
     services = report["services"]
     yield _table(
         "Services, by the model of contention",
@@ -261,7 +268,8 @@ def _numeric(cell: str) -> str:
     return ' class="n"' if cell[:1].isdigit() and len(cell) < 16 else ""
 
 
-def _foot(report: Report) -> str:
+def _foot(report: Report, made: Made | None) -> str:
     policies = report["policies"]
     paths = ", ".join(_text(one) for one in policies.get("paths", ()))
-    return f"<footer>Policies: {paths or 'the built-in pack'}; revision {_text(policies['digest'][:12])}</footer>"
+    how = "" if made is None else f"<br>{made.html()}"
+    return f"<footer>Policies: {paths or 'the built-in pack'}; revision {_text(short_digest(policies['digest']))}{how}</footer>"

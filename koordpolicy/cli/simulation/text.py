@@ -7,6 +7,7 @@ from koordpolicy.cli.counted import counted, number
 from koordpolicy.cli.failed import failure_text
 from koordpolicy.cli.simulation import balance, fault_lines
 from koordpolicy.cli.simulation.explained import explained, untried
+from koordpolicy.cli.simulation.made import Made, short_digest
 from koordpolicy.cli.simulation.words import (
     CYAN,
     DIM,
@@ -18,6 +19,7 @@ from koordpolicy.cli.simulation.words import (
     milliseconds,
     percent,
     size,
+    waits_note,
 )
 from koordpolicy.graph.failed import FailedRule
 
@@ -25,8 +27,8 @@ Report = Mapping[str, Any]
 _MOST_REASONS = 8
 
 
-def render(report: Report, page: Page) -> str:
-    """The whole report."""
+def render(report: Report, page: Page, made: Made | None = None) -> str:
+    """The whole report, and at its end how it was made."""
     sections = (
         _head,
         _failed,
@@ -52,6 +54,7 @@ def render(report: Report, page: Page) -> str:
     for one in report["untried"]:
         lines += [*untried(one, page), ""]
     lines += list(_policies(report, page))
+    lines += [] if made is None else list(made.lines(page))
     return "\n".join(lines) + "\n"
 
 
@@ -175,6 +178,12 @@ def _scheduling(report: Report, page: Page) -> Iterator[str]:
         f" 95 % within {length(waits['p95'])}, longest {length(waits['max'])}",
         2,
     )
+    if waits["max"]:
+        told = (
+            f"{number(scheduling['placedAtOnce'])} at once, {number(scheduling['placedWithReports'])} with a report of agents;"
+            f" {waits_note(report['workload']['intervalSeconds'])}"
+        )
+        yield from (page.paint(line, DIM) for line in page.wrapped(told, 2))
     events = [f"{number(one['count'])} {reason}" for reason, one in report["events"]["reasons"].items()]
     if events:
         dropped = report["events"]["dropped"]
@@ -302,7 +311,7 @@ def _agents(report: Report, page: Page) -> Iterator[str]:
 
 def _policies(report: Report, page: Page) -> Iterator[str]:
     policies = report["policies"]
-    told = f"policies {policies['digest'][:12]}"
+    told = f"policies {short_digest(policies['digest'])}"
     if policies.get("paths"):
         told += f" from {', '.join(policies['paths'])}"
     if "wallSeconds" in report:
