@@ -11,16 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from koordpolicy import __version__
 from koordpolicy.cli.main import main
 from koordpolicy.cli.simulation.charts import HEIGHT, WIDTH, Line, chart
 from koordpolicy.cli.simulation.html import page
+from koordpolicy.cli.simulation.made import Made
 from koordpolicy.cli.simulation.text import render
 from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.simulator.journal import Journal
 from koordpolicy.simulator.report import report
 from koordpolicy.simulator.simulation import Simulation, SimulationSettings
-from tests.integration.simulations import MINUTE, graph_with, job, service, simulated, workload
+from koordpolicy.simulator.workload import Arrival, Wave
+from tests.integration.simulations import MINUTE, graph_with, job, node, pod, service, simulated, workload
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\x1b[31m"
 
@@ -74,6 +77,25 @@ def test_the_page_says_what_the_report_says(told: dict[str, Any]) -> None:
     assert told["services"]["shortOfNodeTime"] == 0
     # Two nodes of 16 cores, on one of which 8 are taken: the median request of 8 and 64, with 4 beside, is 8.
     assert told["fragmentation"] == {"freeCores": 24.0, "pieceCores": 8.0, "stranded": 0.0}
+
+
+def test_waits_say_why_they_come_in_steps_and_what_was_placed_with_a_report() -> None:
+    # While the service is at work nothing is left for the job; it is over at 12 min, and that is reported at 15.
+    busy = Arrival(0, pod("busy", "10"), 12 * MINUTE, Wave(0.9, 0.9))
+    found = simulated(graph_with(), workload([busy, job("j", "4", at=3)], [node("a")]))
+    placed = found["scheduling"]
+    assert (placed["placedAtOnce"], placed["placedWithReports"]) == (1, 1)
+    assert placed["waitSeconds"]["max"] == 12 * 60
+    told = "1 at once, 1 with a report of agents; waits come in steps"
+    for shown in (render(found, Page()), page(found)):
+        assert told in " ".join(shown.split())
+        assert "changes every 5 min" in " ".join(shown.split())
+
+
+def test_the_page_says_how_it_was_made(told: dict[str, Any]) -> None:
+    text = page(told, Made(("simulate", HOSTILE), (7,)))
+    assert not {"script", "img"} & set(Seen(text).tags)
+    assert f"Made by koordpolicy {__version__} with seed 7. Again by <code>koordpolicy simulate" in text
 
 
 def test_lines_stay_within_their_chart() -> None:
@@ -136,6 +158,7 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     flags = ("simulate", "--generate", "2:8", "--until", "10m", "--report")
     assert main((*flags, str(file)), Terminal(io.StringIO(), io.StringIO())) == 0
     assert file.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "koordpolicy simulate --generate 2:8 --until 10m --report " in file.read_text(encoding="utf-8")
     said = io.StringIO()
     assert main((*flags, str(tmp_path / "no" / "x.html")), Terminal(io.StringIO(), said)) == 2
     assert "there is no folder" in said.getvalue()

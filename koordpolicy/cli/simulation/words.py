@@ -74,7 +74,7 @@ def waits_note(interval: float) -> str:
     """Why waits for a node come in steps; `interval` is the seconds between two reports of agents."""
     return (
         "waits come in steps: to decide takes no time here, and what agents report, such as batch resources,"
-        f" changes each {length(interval)}"
+        f" changes every {length(interval)}"
     )
 
 
