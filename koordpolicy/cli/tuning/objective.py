@@ -78,15 +78,12 @@ class Objective:
         return f"{scale * value:.4g} {unit}".rstrip()
 
     def difference(self, one: Compared) -> str:
-        """How far two values of it are apart, with the interval, and in percent of the first; shares in percentage points."""
+        """How far two values of it are apart, with the interval; shares in percentage points."""
         scale, unit = (100, "points") if self.unit == _SHARE else (1, self.unit)
         text = f"{'+' if one.difference >= 0 else '−'}{abs(scale * one.difference):.4g}"
         if one.low is not None and one.high is not None:
             text += f" ± {scale * (one.high - one.low) / 2:.3g}"
-        text = f"{text} {unit}".rstrip()
-        if self.unit == _SHARE or one.relative is None:
-            return text
-        return f"{text}, {'+' if one.relative >= 0 else '−'}{abs(100 * one.relative):.3g} %"
+        return f"{text} {unit}".rstrip()
 
     def better(self, one: float, other: float) -> bool:
         """Whether one value is better than another."""
