@@ -14,7 +14,7 @@ from koordpolicy.cli.counted import counted
 from koordpolicy.cli.simulation import beside, whatif
 from koordpolicy.cli.simulation.html import page
 from koordpolicy.cli.simulation.made import Made
-from koordpolicy.cli.simulation.pairs import Policies, both
+from koordpolicy.cli.simulation.pairs import ComparedPolicies, both
 from koordpolicy.cli.simulation.runs import contention_of, faults_of, simulated, workload_of
 from koordpolicy.cli.simulation.text import render
 from koordpolicy.cli.simulation.words import Page
@@ -140,8 +140,8 @@ def _compare(
         other = other.at(moment_of(arguments.start))
     paths = arguments.policies or [f"examples/{EXAMPLE}"]
     policies = (
-        Policies(", ".join(arguments.against), other.digest),
-        Policies(", ".join(paths), graph.digest),
+        ComparedPolicies(", ".join(arguments.against), other.digest),
+        ComparedPolicies(", ".join(paths), graph.digest),
     )
     if other.digest == graph.digest and arguments.output != "json":
         terminal.print("Both are the same policies: nothing can differ, and nothing was simulated.")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from koordpolicy import __version__, resources
 from koordpolicy.cli.main import main
 from koordpolicy.cli.simulation.made import Made
-from koordpolicy.cli.simulation.pairs import Pairs, Policies
+from koordpolicy.cli.simulation.pairs import ComparedPolicies, Pairs
 from koordpolicy.cli.simulation.whatif import found as data_of
 from koordpolicy.cli.simulation.whatif import render, render_markdown
 from koordpolicy.cli.simulation.words import Page
@@ -59,7 +59,9 @@ def pairs(
     before: list[dict[str, Any]], after: list[dict[str, Any]], old: str = "old", new: str = "new"
 ) -> Pairs:
     made = Made(("simulate",), tuple(range(1, len(before) + 1)))
-    return Pairs((Policies(old, "d" * 64, "c" * 40), Policies(new, "e" * 64)), before, after, made)
+    return Pairs(
+        (ComparedPolicies(old, "d" * 64, "c" * 40), ComparedPolicies(new, "e" * 64)), before, after, made
+    )
 
 
 def of_pods(before: list[float], after: list[float]) -> Compared:

@@ -6,7 +6,7 @@ from typing import Final
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.difference.shown import SimulatedEffect
 from koordpolicy.cli.simulation import whatif
-from koordpolicy.cli.simulation.pairs import Policies, both
+from koordpolicy.cli.simulation.pairs import ComparedPolicies, both
 from koordpolicy.cli.simulation.runs import contention_of, faults_of
 from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.terminal import Terminal
@@ -50,8 +50,8 @@ def simulated_effect(
         contention=contention_of(arguments.contention),
         faults=faults_of(arguments),
     )
-    old = Policies(names[0], before.digest, commits[0])
-    new = Policies(names[1], after.digest, commits[1])
+    old = ComparedPolicies(names[0], before.digest, commits[0])
+    new = ComparedPolicies(names[1], after.digest, commits[1])
     pairs = both(_with_workload(arguments), (before, after), (old, new), settings, terminal)
     return SimulatedEffect(
         whatif.render(pairs, Page(terminal.width, terminal.colour())),

@@ -18,7 +18,7 @@ Report = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Policies:
+class ComparedPolicies:
     """One side of a comparison: what it is called, the digest of its policies, its commit where it has one."""
 
     name: str
@@ -66,7 +66,7 @@ class Interrupted:
 class Pairs:
     """The reports of two policies on the same workloads, those at the same place of the same seed; `made` tells how."""
 
-    policies: tuple[Policies, Policies]
+    policies: tuple[ComparedPolicies, ComparedPolicies]
     before: Sequence[Report]
     after: Sequence[Report]
     made: Made
@@ -82,7 +82,7 @@ class Pairs:
 class _Seed:
     """One seed on its way: what is through of it, and what both reached, by nanoseconds of its time."""
 
-    found: list[dict[str, Any]] = field(default_factory=list)
+    found: list[Report] = field(default_factory=list)
     reached: tuple[dict[int, Report], dict[int, Report]] = field(default_factory=lambda: ({}, {}))
     name: str = ""
     at: float = 0.0
@@ -97,7 +97,7 @@ class _Seed:
 def both(
     arguments: argparse.Namespace,
     graphs: tuple[RuleGraph, RuleGraph],
-    policies: tuple[Policies, Policies],
+    policies: tuple[ComparedPolicies, ComparedPolicies],
     settings: SimulationSettings,
     terminal: Terminal,
 ) -> Pairs:
@@ -119,7 +119,7 @@ def both(
             told = [] if through[0] else one.together()
             until = told[0]["interruptedAtSeconds"] if told else None
             interrupted = Interrupted(seed, one.name, one.at, len(through[0]), len(asked), until)
-            one.found = list(told)  # type: ignore[arg-type]
+            one.found = told
         if one.found:
             for side, report in zip(through, one.found, strict=True):
                 side.append(report)
@@ -134,7 +134,7 @@ def _simulate(
     seed: int,
     arguments: argparse.Namespace,
     graphs: tuple[RuleGraph, RuleGraph],
-    policies: tuple[Policies, Policies],
+    policies: tuple[ComparedPolicies, ComparedPolicies],
     settings: SimulationSettings,
     terminal: Terminal,
     *,

@@ -9,7 +9,7 @@ from koordpolicy.cli import markup
 from koordpolicy.cli.counted import counted
 from koordpolicy.cli.simulation import whatif
 from koordpolicy.cli.simulation.made import Made
-from koordpolicy.cli.simulation.pairs import Pairs, Policies
+from koordpolicy.cli.simulation.pairs import ComparedPolicies, Pairs
 from koordpolicy.cli.tuning.engines import Engine
 from koordpolicy.cli.tuning.evaluation import Report, evaluate, job_of
 from koordpolicy.cli.tuning.objective import Objective
@@ -45,7 +45,7 @@ class Confirmed:
     def pairs(self, words: tuple[str, ...]) -> Pairs:
         """Both as a comparison of two policies, by the command that had it made."""
         before, after = (
-            Policies(name, reports[0]["policies"]["digest"])
+            ComparedPolicies(name, reports[0]["policies"]["digest"])
             for name, reports in zip(NAMES, (self.before, self.after), strict=True)
         )
         return Pairs((before, after), self.before, self.after, Made(words, tuple(self.seeds)))
