@@ -24,7 +24,7 @@ class Pressed(Terminal):
 
     when: tuple[str, int] = ("", 0)
 
-    def progress(self, text: str) -> None:
+    def progress(self, text: str, line: str = "") -> None:
         what, percent = self.when
         found = re.search(r"(\d+) %", text)
         if text.startswith(what) and found is not None and int(found[1]) >= percent:
