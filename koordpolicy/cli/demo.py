@@ -42,7 +42,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     told: dict[str, Any] = {}
     for key, colocation in (("without", False), ("with", True)):
         settings = SimulationSettings(INTERVAL, None, colocation=colocation, explain=explain)
-        told[key] = simulated(graph, workload, settings, arguments.seed, terminal, f"{key} co-location")
+        told[key] = simulated(
+            graph, workload, settings, arguments.seed, terminal, f"{key} co-location", again=colocation
+        )
         if told[key]["interruptedAtSeconds"] is not None:
             raise KeyboardInterrupt  # half a comparison is none
         told[key]["policies"]["paths"] = [str(policies)]

@@ -17,6 +17,7 @@ from koordpolicy.cli.difference import (
 )
 from koordpolicy.cli.revisions import RefusedSideError, compiled_side, sides
 from koordpolicy.cli.snapshot_facts import SnapshotFacts
+from koordpolicy.cli.start import INTERRUPTED
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.diff import Affected, Difference, Later, Sides, affected, compare_from
@@ -58,11 +59,16 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         None
         if snapshot is None
         else _on_cluster(arguments.cluster, snapshot, Sides(before, after), difference, terminal),
-        None if effects is None else effects.simulated_effect(arguments, *asked, names, begins, terminal),
+        None
+        if effects is None
+        else effects.simulated_effect(arguments, *asked, names, (old.commit, new.commit), begins, terminal),
         terminal.width,
         terminal.colour(),
     )
     terminal.print(RENDERERS[arguments.output](shown))
+    if shown.effect is not None and shown.effect.interrupted:
+        terminal.say(f"koordpolicy diff: {shown.effect.interrupted}")
+        return INTERRUPTED
     if not arguments.exit_code or difference.empty:
         return OK
     return DIFFERENT if difference.differs else GAVE_UP
@@ -90,12 +96,19 @@ _OF_SIMULATIONS: Final = (
     "contention",
     "faults",
     "agents",
+    "seeds",
 )
+_USUAL: Final = {"seed": 1, "sample": 1.0}
+"""What others that say so are where they are not named."""
 
 
 def _demand_simulate(arguments: argparse.Namespace) -> None:
     """Refuse flags that say what to simulate where nothing is simulated."""
-    said = next((name for name in _OF_SIMULATIONS if getattr(arguments, name)), None)
+    given = (
+        *(name for name in _OF_SIMULATIONS if getattr(arguments, name)),
+        *(name for name, usual in _USUAL.items() if getattr(arguments, name) != usual),
+    )
+    said = next(iter(given), None)
     if said is not None and not arguments.simulate:
         raise CannotRunError(f"--{said} says what to simulate: add --simulate")
 

@@ -115,6 +115,7 @@ def main(
                 _demand_command(name)
             given, unknown = parser(_named(words)).parse_known_args(words)
             command = f" {given.command}"
+            given.command_line = tuple(words)  # for reports that say how they were made
             if unknown:
                 raise CannotRunError(_unknown(given.command, unknown[0]))
             run = import_module(f"koordpolicy.cli.{module_of(given.command)}").run

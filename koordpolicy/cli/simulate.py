@@ -13,7 +13,9 @@ from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.counted import counted
 from koordpolicy.cli.simulation import beside, whatif
 from koordpolicy.cli.simulation.html import page
-from koordpolicy.cli.simulation.runs import both, contention_of, faults_of, simulated, workload_of
+from koordpolicy.cli.simulation.made import Made
+from koordpolicy.cli.simulation.pairs import ComparedPolicies, both
+from koordpolicy.cli.simulation.runs import contention_of, faults_of, simulated, workload_of
 from koordpolicy.cli.simulation.text import render
 from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.start import INTERRUPTED
@@ -33,6 +35,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Simulate a workload and report on it."""
     if arguments.agents and arguments.without_colocation:
         raise CannotRunError("--agents and --without-colocation exclude each other: there agents do nothing")
+    if arguments.seeds is not None and not arguments.against:
+        raise CannotRunError(
+            "--seeds says by how many seeds two policies are compared: say by --against PATH with which;"
+            " one simulation has one seed, which --seed N says"
+        )
     paths = arguments.policies or [str(resources.examples() / EXAMPLE)]
     graph = graph_of(paths)
     start = EPOCH
@@ -65,12 +72,13 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     told = simulated(graph, workload, settings, arguments.seed, terminal)
     _tell_without_descheduling(told, graph, workload, settings, arguments.seed, terminal)
     told["policies"]["paths"] = arguments.policies or ["the built-in pack", f"examples/{EXAMPLE}"]
+    made = _made(arguments)
     if arguments.report is not None:
-        _write(Path(arguments.report), page(told))
+        _write(Path(arguments.report), page(told, made))
     if arguments.output == "json":
-        terminal.print(json_text(told, indent=2))
+        terminal.print(json_text({**told, "made": made.data()}, indent=2))
     else:
-        terminal.print(render(told, Page(terminal.width, terminal.colour())))
+        terminal.print(render(told, Page(terminal.width, terminal.colour()), made))
     missing = [
         name
         for name in arguments.explain
@@ -86,6 +94,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     return OK if told["interruptedAtSeconds"] is None else INTERRUPTED
 
 
+def _made(arguments: argparse.Namespace) -> Made:
+    """How a report of one seed was made."""
+    return Made(arguments.command_line, (arguments.seed,))
+
+
 def _tell_without_descheduling(
     told: dict[str, Any],
     graph: RuleGraph,
@@ -99,7 +112,7 @@ def _tell_without_descheduling(
     if not (told["descheduling"] or {}).get("evicted") or told["interruptedAtSeconds"] is not None:
         return
     apart = replace(settings, descheduling=False, explain=())
-    other = simulated(graph, workload, apart, seed, terminal, "without descheduling")
+    other = simulated(graph, workload, apart, seed, terminal, "without descheduling", again=True)
     if other["interruptedAtSeconds"] is None:
         told["withoutDescheduling"] = {
             "balance": other["balance"],
@@ -126,19 +139,24 @@ def _compare(
     if arguments.start is not None:
         other = other.at(moment_of(arguments.start))
     paths = arguments.policies or [f"examples/{EXAMPLE}"]
-    names = ", ".join(arguments.against), ", ".join(paths)
+    policies = (
+        ComparedPolicies(", ".join(arguments.against), other.digest),
+        ComparedPolicies(", ".join(paths), graph.digest),
+    )
     if other.digest == graph.digest and arguments.output != "json":
         terminal.print("Both are the same policies: nothing can differ, and nothing was simulated.")
         return OK
-    before, after = both(arguments, other, graph, names, settings, terminal)
+    pairs = both(arguments, (other, graph), policies, settings, terminal)
     if arguments.output == "json":
-        terminal.print(json_text(whatif.found(before, after, names), indent=2))
+        terminal.print(json_text(whatif.found(pairs), indent=2))
     elif arguments.output == "markdown":
-        terminal.print(whatif.render_markdown(before, after, names))
+        terminal.print(whatif.render_markdown(pairs))
     else:
-        shown = Page(terminal.width, terminal.colour())
-        terminal.print(whatif.render(before, after, names, shown))
-    return OK
+        terminal.print(whatif.render(pairs, Page(terminal.width, terminal.colour())))
+    if pairs.interrupted is None:
+        return OK
+    terminal.say(f"koordpolicy simulate: {pairs.interrupted.text}")
+    return INTERRUPTED
 
 
 def _demand_form(file: str, ending: str) -> None:
@@ -175,17 +193,19 @@ def _beside_services(
         ("alone", services, "services alone"),
         ("together", whole, "with everything"),
     ):
-        told[part] = one = simulated(graph, workload, settings, arguments.seed, terminal, what)
+        told[part] = one = simulated(
+            graph, workload, settings, arguments.seed, terminal, what, again=part == "together"
+        )
         if one["interruptedAtSeconds"] is not None:
             _tell_what_there_is(told, what, one, arguments, terminal)
             return INTERRUPTED
-    alone, together = told["alone"], told["together"]
+    alone, together, made = told["alone"], told["together"], _made(arguments)
     if arguments.report is not None:
-        _write(Path(arguments.report), beside.picture(alone, together))
+        _write(Path(arguments.report), beside.picture(alone, together, made))
     if arguments.output == "json":
-        terminal.print(json_text(told, indent=2))
+        terminal.print(json_text({**told, "made": made.data()}, indent=2))
     else:
-        terminal.print(beside.render(alone, together, Page(terminal.width, terminal.colour())))
+        terminal.print(beside.render(alone, together, Page(terminal.width, terminal.colour()), made))
     return OK
 
 
@@ -193,10 +213,11 @@ def _tell_what_there_is(
     told: dict[str, Any], what: str, last: dict[str, Any], arguments: argparse.Namespace, terminal: Terminal
 ) -> None:
     """Half a comparison is none, but the day that was interrupted, as far as it came, is a report like any other."""
+    made = _made(arguments)
     if arguments.output == "json":
-        terminal.print(json_text(told, indent=2))
+        terminal.print(json_text({**told, "made": made.data()}, indent=2))
     else:
-        terminal.print(render(last, Page(terminal.width, terminal.colour())))
+        terminal.print(render(last, Page(terminal.width, terminal.colour()), made))
     drawn = f", and {arguments.report} is not written" if arguments.report else ""
     terminal.say(f"koordpolicy simulate: interrupted {what}, so that nothing is compared{drawn}")
 

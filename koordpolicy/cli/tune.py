@@ -18,7 +18,7 @@ from koordpolicy.cli.terminal import Terminal
 from koordpolicy.cli.tuning.dask_cluster import DaskCluster
 from koordpolicy.cli.tuning.engines import Engine, EngineLostError, engine
 from koordpolicy.cli.tuning.evaluation import given_by
-from koordpolicy.cli.tuning.evidence import Confirmed, confirm, evidence, margin, markdown
+from koordpolicy.cli.tuning.evidence import Confirmed, confirm, evidence, markdown
 from koordpolicy.cli.tuning.objective import Objective
 from koordpolicy.cli.tuning.rollout import rollout_document
 from koordpolicy.cli.tuning.search import Found, Trial, best_of, search
@@ -105,10 +105,9 @@ def _tuned(
     in_words = arguments.output == "text"
     for line in _searched(space, objective, found, best, arguments, page) if in_words else ():
         terminal.print(line)
-    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     better = best is not None and best.steps != space.present
     if not in_words and (found.interrupted or not better):
-        terminal.print(json_text(evidence(space, objective, found, best, None, seeds), indent=2))
+        terminal.print(json_text(evidence(space, objective, found, best, None, arguments), indent=2))
     if found.interrupted:
         resume = f"; go on with `--study {arguments.study} --resume`" if arguments.study else ""
         terminal.say(f"koordpolicy tune: interrupted, and nothing was written{resume}")
@@ -125,12 +124,43 @@ def _tuned(
     terminal.progress("comparing by seeds that the search did not use")
     confirmed = confirm(space, best, objective, arguments, pool)
     terminal.end_progress()
-    for line in _confirmed(confirmed, objective, page) if in_words else ():
+    for line in _confirmed(confirmed, objective, arguments, page) if in_words else ():
         terminal.print(line)
     if not in_words:
-        terminal.print(json_text(evidence(space, objective, found, best, confirmed, seeds), indent=2))
-    _leave(space, objective, found, best, confirmed, arguments, terminal)
-    return OK if confirmed.holds else FINDINGS
+        terminal.print(json_text(evidence(space, objective, found, best, confirmed, arguments), indent=2))
+        if confirmed.holds and not confirmed.supported:
+            terminal.say(f"koordpolicy tune: {_unsure(confirmed, arguments)}")
+    _tell_evidence(space, objective, found, best, confirmed, arguments)
+    if not _taken(confirmed, arguments):
+        return FINDINGS
+    _leave(space, best, arguments, terminal)
+    return OK
+
+
+def _taken(confirmed: Confirmed, arguments: argparse.Namespace) -> bool:
+    """Whether the change is left to whoever asked: what may be chance is where that was said to be enough."""
+    return confirmed.supported or (confirmed.holds and arguments.accept_unsure)
+
+
+def _unsure(confirmed: Confirmed, arguments: argparse.Namespace) -> str:
+    """What is said of a change that is better in the mean, where that may be chance."""
+    if arguments.accept_unsure:
+        return "chance may have made that: the change is left all the same, as --accept-unsure says"
+    kept = f", which --study {arguments.study} --resume asks without a new search" if arguments.study else ""
+    seeds = len(confirmed.seeds)
+    more = (
+        f"one seed makes nothing sure: say --confirm-seeds {_ENOUGH_SEEDS}{kept}"
+        if seeds == 1
+        else f"more --confirm-seeds than {seeds} may make it sure{kept}, more --trials find what is better"
+    )
+    return (
+        f"chance may have made that: the files are left as they are, and no patch is written; {more};"
+        " --accept-unsure leaves the change all the same"
+    )
+
+
+_ENOUGH_SEEDS: Final = 5
+"""Seeds by which a clear difference is sure."""
 
 
 def _searched(
@@ -166,15 +196,18 @@ def _searched(
         )
 
 
-def _confirmed(confirmed: Confirmed, objective: Objective, page: Page) -> Iterator[str]:
+def _confirmed(
+    confirmed: Confirmed, objective: Objective, arguments: argparse.Namespace, page: Page
+) -> Iterator[str]:
     one = confirmed.objective
-    sure = "sure" if one.matters else "not sure"
+    sure = "sure" if one.sure else "not sure"
     yield ""
     yield page.heading("By seeds that the search did not use", counted(len(confirmed.seeds), "seed"))
-    shown = f"  {objective.shown(one.before)} → {objective.shown(one.after)}  {margin(one, objective)}"
-    yield page.paint(shown, GREEN if confirmed.holds else YELLOW) + f"  {sure}"
-    if not one.matters:
-        yield "  More --confirm-seeds may make it sure."
+    shown = f"  {objective.shown(one.before)} → {objective.shown(one.after)}  {objective.difference(one)}"
+    yield page.paint(shown, GREEN if confirmed.supported else YELLOW) + f"  {sure}"
+    if confirmed.holds and not confirmed.supported:
+        said = _unsure(confirmed, arguments)
+        yield from page.wrapped(f"{said[0].upper()}{said[1:]}.", 2)
     for text, times in confirmed.broken.items():
         yield from page.wrapped(f"broken by {counted(times, 'seed')}: {text}", 2)
     if not confirmed.holds:
@@ -182,26 +215,25 @@ def _confirmed(confirmed: Confirmed, objective: Objective, page: Page) -> Iterat
     yield ""
 
 
-def _leave(
+def _tell_evidence(
     space: Space,
     objective: Objective,
     found: Found,
     best: Trial,
     confirmed: Confirmed,
     arguments: argparse.Namespace,
-    terminal: Terminal,
 ) -> None:
-    """Write evidence whatever it says, and all else where the best holds."""
-    if arguments.evidence is not None:
-        seeds = range(arguments.seed, arguments.seed + arguments.seeds)
-        told = evidence(space, objective, found, best, confirmed, seeds)
-        as_data = Path(arguments.evidence).suffix == ".json"
-        _put(
-            arguments.evidence,
-            f"{json_text(told, indent=2)}\n" if as_data else markdown(told, confirmed, objective),
-        )
-    if not confirmed.holds:
+    """Write what speaks for the change, or does not, where a file is named."""
+    if arguments.evidence is None:
         return
+    told = evidence(space, objective, found, best, confirmed, arguments)
+    as_data = Path(arguments.evidence).suffix == ".json"
+    in_words = "" if as_data else markdown(told, confirmed, objective, arguments.command_line)
+    _put(arguments.evidence, f"{json_text(told, indent=2)}\n" if as_data else in_words)
+
+
+def _leave(space: Space, best: Trial, arguments: argparse.Namespace, terminal: Terminal) -> None:
+    """Write or show the change, as flags say."""
     texts = space.texts(best.steps)
     changed = {file: text for file, text in texts.items() if text != space.files[file]}
     if arguments.rollout is not None:

@@ -112,11 +112,19 @@ class Compared:
         return self.after - self.before
 
     @property
+    def relative(self) -> float | None:
+        """The difference as a share of what there was before; None where that was nothing."""
+        return self.difference / abs(self.before) if self.before else None
+
+    @property
+    def sure(self) -> bool:
+        """Whether chance alone does not make such a difference."""
+        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
+    @property
     def matters(self) -> bool:
         """Whether it is sure that there is a difference, and no trifle."""
-        if self.low is None or self.high is None or self.low <= 0 <= self.high:
-            return False
-        return abs(self.difference) > TRIFLE * abs(self.before)
+        return self.sure and abs(self.difference) > TRIFLE * abs(self.before)
 
     @property
     def better(self) -> bool | None:

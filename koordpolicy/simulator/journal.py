@@ -77,7 +77,8 @@ class Untried:
 
 @dataclass(slots=True)
 class Journal:
-    """Everything noted. `waits` are the seconds between creation and binding, pod by pod; `scheduled` are those
+    """Everything noted. `waits` are the seconds between creation and binding, pod by pod, `placed_with_reports` how many of them that are
+    more than 0 ended with a report of agents; `scheduled` are those
     that have a node, or had one to their end, `placed` is how many these are, equal names counted apart.
 
     `others` are the pods of schedulers that no profile is for, by scheduler; `kept` are those that were over and that
@@ -88,6 +89,7 @@ class Journal:
     arrived: int = 0
     attempts: int = 0
     waits: list[float] = field(default_factory=list)
+    placed_with_reports: int = 0
     scheduled: set[PodKey] = field(default_factory=set)
     refused: dict[str, list[str]] = field(default_factory=dict)
     others: dict[str, list[str]] = field(default_factory=dict)

@@ -33,12 +33,14 @@ _TOLD_REASONS = 2
 NOT_TRIED = "not tried yet when the simulation ended"
 
 
-def report(simulation: Simulation) -> dict[str, Any]:
+def report(simulation: Simulation, passed: int | None = None) -> dict[str, Any]:
     """The whole report: counts, shares from 0 to 1, CPU in cores, memory in bytes, times in seconds.
 
     Of all pods, each is scheduled, pending, refused, another scheduler's, or had not arrived when the simulation ended.
+    With `passed`, nanoseconds since its beginning, it is one of a simulation that goes on, as if it was interrupted now.
     """
     journal = simulation.journal
+    interrupted = simulation.interrupted if passed is None else passed
     waiting = simulation.waiting
     refused = sum(len(pods) for pods in journal.refused.values())
     machines = simulation.machines.values()
@@ -52,7 +54,7 @@ def report(simulation: Simulation) -> dict[str, Any]:
             "seconds": simulation.span / SECOND,
             "intervalSeconds": simulation.interval / SECOND,
         },
-        "interruptedAtSeconds": None if simulation.interrupted is None else simulation.interrupted / SECOND,
+        "interruptedAtSeconds": None if interrupted is None else interrupted / SECOND,
         "policies": {"digest": simulation.graph.digest},
         "failedEvaluations": [asdict(one) for one in simulation.cluster.failures.found()],
         "pods": {
@@ -85,6 +87,8 @@ def report(simulation: Simulation) -> dict[str, Any]:
         "scheduling": {
             "attempts": journal.attempts,
             "preempted": journal.preempted,
+            "placedAtOnce": sum(not one for one in journal.waits),
+            "placedWithReports": journal.placed_with_reports,
             "waitSeconds": _waits(journal.waits),
         },
         "events": _events(simulation.cluster.events),
@@ -92,7 +96,7 @@ def report(simulation: Simulation) -> dict[str, Any]:
         "utilisation": _utilisation(journal.samples, cpu, memory),
         "overcommit": _overcommit(journal.samples, cpu),
         "suppression": _suppression(simulation, cpu),
-        "batch": _batch(simulation),
+        "batch": _batch(simulation, interrupted),
         "services": {"shortOfNodeTime": _short(simulation), **_answers(simulation)},
         "fragmentation": fragmentation(simulation),
         "balance": balance(simulation.journal.samples),
@@ -280,9 +284,9 @@ def _agents(simulation: Simulation) -> dict[str, Any] | None:
     }
 
 
-def _batch(simulation: Simulation) -> dict[str, Any]:
+def _batch(simulation: Simulation, interrupted: int | None) -> dict[str, Any]:
     """What best-effort work came to."""
-    hours = (simulation.span if simulation.interrupted is None else simulation.interrupted) / HOUR
+    hours = (simulation.span if interrupted is None else interrupted) / HOUR
     core_hours = sum(one.best_effort * one.seconds for one in simulation.journal.samples) / 3_600_000
     return {
         "coreHours": core_hours,

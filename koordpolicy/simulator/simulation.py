@@ -162,6 +162,8 @@ class Simulation:
         self._running: dict[PodKey, RunningPod] = {}
         self._rims = [self._rim(one) for one in self.cluster.schedulers]
         self._reported_at = -1
+        self._reporting = False
+        """Whether pods are placed because agents have just reported."""
         self._late: dict[str, int] = {}
         """When agents act that are late, by their nodes."""
         self._next_tick = self.start
@@ -344,7 +346,9 @@ class Simulation:
         before = mapping(arrival.pod, "spec").get("nodeName")
         if before:
             self.journal.anew[key] = before != decision.node
-        self.journal.waits.append((now - self.start - arrival.time) / SECOND)
+        waited = now - self.start - arrival.time
+        self.journal.waits.append(waited / SECOND)
+        self.journal.placed_with_reports += self._reporting and waited > 0
         found = self.graph.catalogue.resolve(
             pod.labels.get(QOS_CLASS), pod.labels.get(PRIORITY_CLASS), pod.priority, pod.kubernetes_qos
         )
@@ -514,8 +518,10 @@ class Simulation:
         answers = self._answering.answers(self.fleet, wishes)
         if self.descheduler is not None:
             self.descheduler.reported()
+        self._reporting = True
         for rim in self._rims:
             rim.decide(2 * self.cluster.schedulers.unplaced + 1)
+        self._reporting = False
         self.journal.samples.append(
             self._sampler.sample(now - self.start, self._seconds(now), self.journal, answers)
         )

@@ -57,7 +57,9 @@ def test_both_days_stand_side_by_side_and_are_drawn(tmp_path: Path) -> None:
     assert alone["batch"]["coreHours"] == 0 < together["batch"]["coreHours"]
     assert together["services"]["minutes"] == pytest.approx(alone["services"]["minutes"], rel=0.1)
     assert alone["services"]["tailSeconds"] < together["services"]["tailSeconds"]
+    assert told["made"]["seeds"] == [1]
     picture = ET.parse(drawn).getroot()
+    assert told["made"]["command"] in (picture.findtext("{http://www.w3.org/2000/svg}desc") or "")
     assert picture.tag.endswith("svg")
     assert {"services alone", "by batch work"} <= {one.text for one in picture.iter() if one.text}
 

@@ -2,12 +2,15 @@
 
 import io
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from koordpolicy import __version__
 from koordpolicy.cli.main import main
+from koordpolicy.cli.simulation import runs
 from koordpolicy.cli.terminal import Terminal
 
 WORKLOAD = """\
@@ -59,6 +62,17 @@ def test_the_report_adds_up_and_is_no_wider_than_80_columns(trace: tuple[str, ..
     assert "Why default/p3 landed on" in text
     assert "koordinator/scheduling/koord-scheduler.yaml:" in text
     assert "Why pods are pending" in text  # 17 to 20 cores fit on no node
+    assert f"made by koordpolicy {__version__} with seed 1; again by" in text
+
+
+@pytest.mark.parametrize(("flags", "times"), [((), 0), (("--beside-services",), 1)])
+def test_objects_are_walked_between_simulations_alone(
+    flags: tuple[str, ...], times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walked: list[None] = []
+    monkeypatch.setattr(runs, "collect", lambda: walked.append(None))
+    assert call("simulate", "--generate", "1:4", "--until", "10m", *flags)[0] == 0
+    assert len(walked) == times
 
 
 def test_json_has_the_same_content_and_repeats(trace: tuple[str, ...]) -> None:
@@ -67,6 +81,10 @@ def test_json_has_the_same_content_and_repeats(trace: tuple[str, ...]) -> None:
         assert code == 0
         report: dict[str, Any] = json.loads(text)
         assert report.pop("wallSeconds") >= 0
+        assert report["made"]["command"] == shlex.join(
+            ("koordpolicy", "simulate", *trace, "-o", "json", "--seed", "5")
+        )
+        assert (report["made"]["koordpolicy"], report["made"]["seeds"]) == (__version__, [5])
         return report
 
     report = told()

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from koordpolicy import __version__
 from koordpolicy.cli.main import main
 from koordpolicy.cli.simulation import fault_lines
 from koordpolicy.cli.simulation.charts import HEIGHT, WIDTH, Line, chart, drawing
 from koordpolicy.cli.simulation.html import page
+from koordpolicy.cli.simulation.made import Made
 from koordpolicy.cli.simulation.marks import Mark
 from koordpolicy.cli.simulation.text import render
 from koordpolicy.cli.simulation.words import Page
@@ -23,7 +25,8 @@ from koordpolicy.cli.terminal import Terminal
 from koordpolicy.simulator.journal import Journal
 from koordpolicy.simulator.report import report
 from koordpolicy.simulator.simulation import Simulation, SimulationSettings
-from tests.integration.simulations import MINUTE, graph_with, job, service, simulated, workload
+from koordpolicy.simulator.workload import Arrival, Wave
+from tests.integration.simulations import MINUTE, graph_with, job, node, pod, service, simulated, workload
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\x1b[31m"
 
@@ -129,13 +132,13 @@ def test_numbers_of_faults_never_overlap(shares: list[float], labels: list[str] 
 def test_a_drawing_of_its_own_says_below_what_its_marks_are() -> None:
     lines = [Line("one", "blue", [1.0, 2.0])]
     marks = [Mark(0.5, 1, "01:00 a <fault>"), Mark(0.51, 2, "01:01 " + "long " * 40)]
-    drawn = drawing("x", "%", ["a", "b"], lines, marks)
+    drawn = drawing("x", "%", ["a", "b"], lines, "", marks)
     assert re.findall(r'class="number" x="\d+" y="\d+">(\d)<', drawn) == ["1", "2"]
     assert ">01:00 a &lt;fault&gt;</text>" in drawn
     heights = [int(one) for one in re.findall(r' y="(\d+)">', drawn)]
     [height] = re.findall(r'viewBox="0 0 \d+ (\d+)"', drawn)
     assert max(heights) < int(height)
-    assert "number" not in drawing("x", "%", ["a", "b"], lines)
+    assert "number" not in drawing("x", "%", ["a", "b"], lines, "")
 
 
 @pytest.mark.parametrize(
@@ -160,6 +163,25 @@ def test_times_below_a_chart_never_overlap(times: list[str]) -> None:
 def test_an_axis_shows_all_digits(most: float, expected: list[str]) -> None:
     drawn = chart("x", "", ["a", "b"], [Line("one", "blue", [most, most])])
     assert re.findall(r'text-anchor="end">([\d.,]+)<', drawn) == expected
+
+
+def test_waits_say_why_they_come_in_steps_and_what_was_placed_with_a_report() -> None:
+    # While the service is at work nothing is left for the job; it is over at 12 min, and that is reported at 15.
+    busy = Arrival(0, pod("busy", "10"), 12 * MINUTE, Wave(0.9, 0.9))
+    found = simulated(graph_with(), workload([busy, job("j", "4", at=3)], [node("a")]))
+    placed = found["scheduling"]
+    assert (placed["placedAtOnce"], placed["placedWithReports"]) == (1, 1)
+    assert placed["waitSeconds"]["max"] == 12 * 60
+    told = "1 at once, 1 with a report of agents; waits come in steps"
+    for shown in (render(found, Page()), page(found)):
+        assert told in " ".join(shown.split())
+        assert "changes every 5 min" in " ".join(shown.split())
+
+
+def test_the_page_says_how_it_was_made(told: dict[str, Any]) -> None:
+    text = page(told, Made(("simulate", HOSTILE), (7,)))
+    assert not {"script", "img"} & set(Seen(text).tags)
+    assert f"Made by koordpolicy {__version__} with seed 7. Again by <code>koordpolicy simulate" in text
 
 
 def test_lines_stay_within_their_chart() -> None:
@@ -222,6 +244,7 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     flags = ("simulate", "--generate", "2:8", "--until", "10m", "--report")
     assert main((*flags, str(file)), Terminal(io.StringIO(), io.StringIO())) == 0
     assert file.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "koordpolicy simulate --generate 2:8 --until 10m --report " in file.read_text(encoding="utf-8")
     said = io.StringIO()
     assert main((*flags, str(tmp_path / "no" / "x.html")), Terminal(io.StringIO(), said)) == 2
     assert "there is no folder" in said.getvalue()

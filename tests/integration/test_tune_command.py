@@ -68,6 +68,7 @@ def test_a_bad_pack_is_improved_within_its_budget(pack: Path, tmp_path: Path, mo
     assert len(found["trials"]) <= 5
     new = found["confirmation"]
     assert new["holds"]
+    assert new["sure"]
     assert new["after"] > new["before"]
     assert set(new["seeds"]).isdisjoint(found["search"]["seeds"])
     assert (pack / "bad.yaml").read_text(encoding="utf-8") == BAD  # nobody asked to write
@@ -101,10 +102,27 @@ def test_a_search_goes_on_where_it_was_interrupted(pack: Path, tmp_path: Path, m
     code, _, said = tune(pack, *flags, "--trials", "3")
     assert (code, "--resume" in said) == (CANNOT_RUN, True)
     assert len(asked) == 1
-    code, text, _ = tune(pack, *flags, "--trials", "3", "--resume", "--write")
-    assert code == OK, text
+    # It is better by the one new seed, which makes nothing sure: nothing is written unless that is said to be enough.
+    patch, told = tmp_path / "tuned.patch", tmp_path / "told.md"
+    written = ("--trials", "3", "--resume", "--write", "--patch", str(patch), "--evidence", str(told))
+    code, text, _ = tune(pack, *flags, *written)
+    said = " ".join(text.split())
+    assert code == FINDINGS, text
     assert "3 trials" in text
     assert len(asked) <= 3
+    for remedy in ("--confirm-seeds 5", "--resume asks without a new search", "--accept-unsure leaves"):
+        assert remedy in said
+    assert not patch.exists()
+    assert (pack / "bad.yaml").read_text(encoding="utf-8") == BAD
+    assert "not sure). Chance alone may have made that." in told.read_text(encoding="utf-8")
+    code, text, said = tune(pack, *flags, *written, "-o", "json")
+    assert (code, json.loads(text)["confirmation"]["sure"]) == (FINDINGS, False)
+    assert "--accept-unsure leaves" in said
+    code, text, _ = tune(pack, *flags, *written, "--accept-unsure")
+    assert code == OK, text
+    assert "as --accept-unsure says" in " ".join(text.split())
+    assert patch.exists()
+    assert (pack / "bad.yaml").read_text(encoding="utf-8") != BAD
     assert check(pack) == OK
     code, _, said = tune(pack, *flags, "--trials", "3", "--resume")
     assert (code, "other policies" in said) == (CANNOT_RUN, True)
@@ -114,11 +132,14 @@ def test_one_job_searches_alike_each_time_and_two_search_as_well(pack: Path, tmp
     told = []
     for at, jobs in enumerate(("1", "1", "2")):
         file = tmp_path / f"{at}.json"
-        flags = ("--seeds", "1", "--confirm-seeds", "1", "--trials", "4", "--jobs", jobs)
+        few = ("--seeds", "1", "--confirm-seeds", "1", "--accept-unsure")
+        flags = (*few, "--trials", "4", "--jobs", jobs)
         code, text, said = tune(pack, *AIM, *flags, "--evidence", str(file), "-o", "json")
         assert code == OK, text + said
         assert json.loads(text) == json.loads(file.read_text(encoding="utf-8"))
         told.append(json.loads(file.read_text(encoding="utf-8")))
+        made = told[-1].pop("made")
+        assert (made["seeds"], f"--jobs {jobs} " in made["command"]) == ([1, 2], True)
     assert told[0] == told[1]
     values = {
         one["values"]["Overcommit/bad:parameters.cpuReclaim"]: one["objective"] for one in told[0]["trials"]
@@ -238,7 +259,9 @@ def test_a_search_ends_when_its_time_is_up_and_goes_on_from_there(pack: Path, tm
     assert "the time is up, after 1 of 3 trials" in text
     assert f"--study{study}and--resumegoon" in "".join(text.split())  # however its lines are broken
     file = tmp_path / "told.json"
-    code, text, _ = tune(pack, *flags, "--minutes", "10", "--resume", "--evidence", str(file))
+    code, text, _ = tune(
+        pack, *flags, "--minutes", "10", "--resume", "--accept-unsure", "--evidence", str(file)
+    )
     assert code == OK, text
     assert "the time is up" not in text
     found = json.loads(file.read_text(encoding="utf-8"))

@@ -12,9 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy import resources
+from koordpolicy import __version__, resources
 from koordpolicy.cli.main import main
-from koordpolicy.cli.simulation.whatif import render_markdown
+from koordpolicy.cli.simulation.made import Made
+from koordpolicy.cli.simulation.pairs import ComparedPolicies, Pairs
+from koordpolicy.cli.simulation.whatif import found as data_of
+from koordpolicy.cli.simulation.whatif import render, render_markdown
+from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.simulator.comparison import Compared, compare
 
@@ -34,7 +38,7 @@ numbers = st.floats(0, 1e6, allow_nan=False)
 def told(scheduled: float) -> dict[str, Any]:
     """A report in which one number says something."""
     return {
-        "workload": {"nodes": 2, "seconds": 3600.0},
+        "workload": {"nodes": 2, "seconds": 3600.0, "intervalSeconds": 120.0},
         "policies": {"digest": "d"},
         "utilisation": {name: {"mean": 0.5} for name in ("cpuUsed", "cpuRequested", "memoryUsed")},
         "batch": {"coreHours": 1.0},
@@ -49,6 +53,15 @@ def told(scheduled: float) -> dict[str, Any]:
         "faults": None,
         "overcommit": {},
     }
+
+
+def pairs(
+    before: list[dict[str, Any]], after: list[dict[str, Any]], old: str = "old", new: str = "new"
+) -> Pairs:
+    made = Made(("simulate",), tuple(range(1, len(before) + 1)))
+    return Pairs(
+        (ComparedPolicies(old, "d" * 64, "c" * 40), ComparedPolicies(new, "e" * 64)), before, after, made
+    )
 
 
 def of_pods(before: list[float], after: list[float]) -> Compared:
@@ -77,10 +90,45 @@ def test_what_is_sure_and_no_trifle_matters() -> None:
 
 def test_names_cannot_leave_their_place_in_markdown() -> None:
     hostile = "a|b`</code><img src=x>\n# x"
-    text = render_markdown([told(1), told(2)], [told(5), told(6)], (hostile, "new"))
+    text = render_markdown(pairs([told(1), told(2)], [told(5), told(6)], hostile))
     assert "<img" not in text
     assert "\n# x" not in text
-    assert "| pods scheduled (pods) | 1.5 | 5.5 | +4 ± 0 | better |" in text
+    assert "| pods scheduled (pods) | 1.5 | 5.5 | +4 ± 0 (+266.7 %) | better |" in text
+
+
+def test_shares_differ_by_points_and_all_else_by_percent() -> None:
+    before, after = [told(100), told(100)], [told(110), told(110)]
+    for one in after:
+        one["utilisation"] = {**one["utilisation"], "cpuUsed": {"mean": 0.53125}}
+        one["scheduling"] = {"preempted": 0, "waitSeconds": {"mean": 60.0, "p95": 0.0}}
+    compared = pairs(before, after)
+    markdown, text = render_markdown(compared), render(compared, Page(80))
+    assert "| CPU in use (share) | 50.0 % | 53.1 % | +3.1 ± 0.0 points |  |" in markdown
+    assert "| pods scheduled (pods) | 100 | 110 | +10 ± 0 (+10.0 %) | better |" in markdown
+    assert re.search(r"CPU in use +50\.0 % → 53\.1 % +\+3\.1 ± 0\.0 points$", text, re.MULTILINE)
+    assert re.search(r"pods scheduled +100 → 110 +\+10 ± 0 pods \(\+10\.0 %\)$", text, re.MULTILINE)
+    assert max(map(len, text.splitlines())) <= 80
+    relative = {one["name"]: one["relative"] for one in data_of(compared)["measures"]}
+    assert relative["pods scheduled"] == pytest.approx(0.1)
+    assert relative["wait for a node, mean"] is None  # there was none before
+    for shown in (markdown, text):  # waits are told, and so is why they come in steps
+        assert "changes every 2 min" in " ".join(shown.split())
+    assert "changes every" not in render_markdown(pairs([told(1)], [told(2)]))
+
+
+def test_a_comparison_says_how_it_was_made() -> None:
+    compared = pairs([told(1), told(2)], [told(5), told(6)])
+    found = data_of(compared)
+    assert found["made"] == {"koordpolicy": __version__, "command": "koordpolicy simulate", "seeds": [1, 2]}
+    assert found["before"] == {"policies": "old", "digest": "d" * 64, "commit": "c" * 40}
+    assert found["after"]["commit"] is None
+    markdown, text = render_markdown(compared), " ".join(render(compared, Page(80)).split())
+    assert "policies <code>dddddddddddd</code> → <code>eeeeeeeeeeee</code>" in markdown
+    assert "Again by <code>koordpolicy simulate</code>" in markdown
+    by = (
+        f"made by koordpolicy {__version__} with seeds 1 to 2; policies dddddddddddd → eeeeeeeeeeee; again by"
+    )
+    assert f"{by} koordpolicy simulate" in text
 
 
 def test_names_of_our_measures_are_no_code() -> None:
@@ -92,9 +140,7 @@ def test_names_of_our_measures_are_no_code() -> None:
 def test_names_of_resources_are_no_markup(name: str) -> None:
     hostile = f"x/cpu{name}"
     reports = [{**told(1), "overcommit": {hostile: {"offeredMean": of}}} for of in (1.0, 2.0)]
-    row = next(
-        line for line in render_markdown(reports, reports, ("old", "new")).splitlines() if "offered" in line
-    )
+    row = next(line for line in render_markdown(pairs(reports, reports)).splitlines() if "offered" in line)
     assert len(re.findall(r"(?<!\\)\|", row)) == 6
     cell = row.split("|")[1].strip().removesuffix(" (cores)")
     if not re.fullmatch(r"[A-Za-z0-9 ,%'-]+", cell):
@@ -126,6 +172,15 @@ def test_a_parameter_shows_in_what_it_decides(less: str) -> None:
     _, shown = call("-p", less, "--against", str(EXAMPLE))
     assert "batch-cpu offered" in shown.partition("the same, or not sure")[0]
     assert [line for line in shown.splitlines() if len(line) > 80 and less not in line] == []
+
+
+@pytest.mark.parametrize("more", [(), ("--beside-services",)])
+def test_seeds_without_a_comparison_are_refused(more: tuple[str, ...]) -> None:
+    err = io.StringIO()
+    asked = ("simulate", "--generate", "3", "--seeds", "5", *more)
+    assert main(asked, Terminal(io.StringIO(), err)) == 2
+    assert "--against PATH" in err.getvalue()
+    assert "--seed N" in err.getvalue()
 
 
 def test_what_cannot_be_asked_together_says_so(less: str) -> None:

@@ -74,11 +74,15 @@ class OnCluster:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedEffect:
-    """What both revisions do in simulations, in each format; the data are None where both are the same policies."""
+    """What both revisions do in simulations, in each format; the data are None where both are the same policies.
+
+    `interrupted` says where somebody interrupted it, "" where nobody did.
+    """
 
     text: str
     markdown: str
     data: Mapping[str, Any] | None
+    interrupted: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 USAGE = Usage(
     _add,
-    f"exit code: 0 well, {DIFFERENT} different and {GAVE_UP} gave up (both with --exit-code), 2 could not run",
+    f"exit code: 0 well, {DIFFERENT} different and {GAVE_UP} gave up (both with --exit-code), 2 could not run, 130 interrupted"
+    " (Ctrl-C, SIGTERM): with --simulate after what is known, which says how far it came",
     compiles=True,
 )

@@ -68,5 +68,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 USAGE = Usage(
     _add,
-    "exit code: 0 simulated to the end, 2 could not run, 130 interrupted (Ctrl-C, SIGTERM), after a report of the time before",
+    "exit code: 0 simulated to the end, 2 could not run, 130 interrupted (Ctrl-C, SIGTERM), after a report of the time before; with"
+    " --against of the seeds that are through, else of the first one up to a moment that both reached",
 )

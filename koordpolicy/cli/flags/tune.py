@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from koordpolicy.cli.command import Usage
 from koordpolicy.cli.flags.paths import add_paths
-from koordpolicy.cli.flags.workload import add_course, add_workload
+from koordpolicy.cli.flags.workload import DEFAULT_SEEDS, add_course, add_workload
 
 MOST_TRIALS = 100_000
 MOST_JOBS = 256
@@ -67,6 +67,12 @@ def _add(parser: argparse.ArgumentParser) -> None:
         default=3,
         help="seeds after those of the search by which the best is compared with what there was (default: 3)",
     )
+    parser.add_argument(
+        "--accept-unsure",
+        action="store_true",
+        help="leave the change, too, where those seeds find it better in the mean but chance may have made that; without, nothing is shown or"
+        " written but the evidence",
+    )
     parser.add_argument("--write", action="store_true", help="change the files; without, the change is shown")
     parser.add_argument("--patch", metavar="FILE", help="write the change as a unified diff")
     parser.add_argument(
@@ -85,7 +91,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="format of what is told; json has all trials, as --evidence",
     )
     add_workload(parser)
-    add_course(parser, "each trial")
+    add_course(parser, "each trial", DEFAULT_SEEDS)
 
 
 def _number(what: str, most: int) -> Callable[[str], int]:
@@ -118,6 +124,7 @@ def _minutes(text: str) -> float:
 
 USAGE = Usage(
     _add,
-    "exit code: 0 something better was found, 1 nothing was, or it did not hold by other seeds, 2 could not run, 130"
+    "exit code: 0 something better was found, 1 nothing was, or by other seeds it did not hold or was not sure (but with --accept-unsure),"
+    " 2 could not run, 130"
     " interrupted: what was tried stands in --study",
 )

@@ -9,6 +9,9 @@ MOST_GENERATED = 1_000_000
 """Nodes, and pods, that are made at most."""
 
 MOST_SEEDS = 1_000
+DEFAULT_SEEDS = 3
+"""Seeds of a comparison where none are said."""
+
 MOST_SEED = (1 << 32) - 1
 MOST_BATCH_PERCENT = 100
 
@@ -47,8 +50,10 @@ def add_workload(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_course(parser: argparse.ArgumentParser, comparing: str) -> None:
-    """How it runs; `comparing` is the flag that compares by several seeds."""
+def add_course(parser: argparse.ArgumentParser, comparing: str, default_seeds: int | None = None) -> None:
+    """How it runs; `comparing` is the flag that compares by several seeds, without which their number is None for a command that
+    says how many it takes by itself.
+    """
     parser.add_argument(
         "--contention",
         metavar="FILE",
@@ -75,8 +80,8 @@ def add_course(parser: argparse.ArgumentParser, comparing: str) -> None:
         "--seeds",
         metavar="N",
         type=_seeds,
-        default=3,
-        help=f"seeds that are compared with {comparing}, from --seed on; more make more differences sure (default: 3)",
+        default=default_seeds,
+        help=f"seeds that are compared with {comparing}, from --seed on; more make more differences sure (default: {DEFAULT_SEEDS})",
     )
     parser.add_argument(
         "--agents",

@@ -6,7 +6,8 @@ from typing import Any, Final
 from koordpolicy.cli.counted import counted, number
 from koordpolicy.cli.simulation import fault_lines
 from koordpolicy.cli.simulation.charts import Line, drawing
-from koordpolicy.cli.simulation.words import BOLD, DIM, Page, clock, length, milliseconds, percent
+from koordpolicy.cli.simulation.made import Made, short_digest
+from koordpolicy.cli.simulation.words import BOLD, DIM, Page, clock, length, milliseconds, percent, points
 
 Report = Mapping[str, Any]
 
@@ -28,9 +29,9 @@ _ROWS: Final[tuple[tuple[str, Callable[[Report], str]], ...]] = (
 )
 
 
-def render(alone: Report, together: Report, page: Page) -> str:
-    """Both days for a terminal."""
-    return "\n".join(_lines(alone, together, page)) + "\n"
+def render(alone: Report, together: Report, page: Page, made: Made) -> str:
+    """Both days for a terminal, and how they were made."""
+    return "\n".join([*_lines(alone, together, page), *made.lines(page)]) + "\n"
 
 
 def _lines(alone: Report, together: Report, page: Page) -> Iterator[str]:
@@ -49,20 +50,20 @@ def _lines(alone: Report, together: Report, page: Page) -> Iterator[str]:
     added = together["services"]["violationShare"] - alone["services"]["violationShare"]
     yield from page.wrapped(
         f"{percent(together['utilisation']['cpuUsed']['mean'])} of the CPU in use rather than"
-        f" {percent(alone['utilisation']['cpuUsed']['mean'])}, with {percent(max(added, 0.0))} of service time more that is slower than it may be.",
+        f" {percent(alone['utilisation']['cpuUsed']['mean'])}, and {points(max(added, 0.0))} points of service time more that is slower than it may be.",
         2,
     )
     spent = alone["wallSeconds"] + together["wallSeconds"]
     yield from (
         page.paint(line, DIM)
         for line in page.wrapped(
-            f"policies {together['policies']['digest'][:12]}; simulated in {length(spent)}; response times are the model's of contention",
+            f"policies {short_digest(together['policies']['digest'])}; simulated in {length(spent)}; response times are the model's of contention",
             2,
         )
     )
 
 
-def picture(alone: Report, together: Report) -> str:
+def picture(alone: Report, together: Report, made: Made) -> str:
     """CPU in use over the day, as an SVG that stands alone."""
     series = together["series"]
     return drawing(
@@ -74,5 +75,6 @@ def picture(alone: Report, together: Report) -> str:
             Line("by batch work", "green", [100 * one["cpuBestEffort"] for one in series], filled=True),
             Line("services alone", "amber", [100 * one["cpuUsed"] for one in alone["series"]]),
         ],
+        made.text(),
         fault_lines.marks(together),
     )

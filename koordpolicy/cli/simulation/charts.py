@@ -115,9 +115,11 @@ _NOTE_CHARACTERS: Final = 100
 
 
 def drawing(
-    title: str, unit: str, times: Sequence[str], lines: Sequence[Line], marks: Sequence[Mark] = ()
+    title: str, unit: str, times: Sequence[str], lines: Sequence[Line], made: str, marks: Sequence[Mark] = ()
 ) -> str:
-    """The same as a file of its own: on white, with title and legend, marks told below, without what stands under a pointer."""
+    """The same as a file of its own: on white, with title and legend, marks told below, without what stands under a pointer; `made`, how
+    it was made, is there for who reads its description.
+    """
     most = max((value for line in lines for value in line.values if math.isfinite(value)), default=0.0)
     top = _top(most)
     inner = "".join(
@@ -144,6 +146,7 @@ def drawing(
     height = below + (_NOTE * notes[-1][0] + 10 if notes else 0)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_ALONE.width} {height}" role="img" aria-label="{escape(title)}">'
+        f"<desc>{escape(made)}</desc>"
         f'<style>{_LOOK}{_LOOK_OF_MARKS if marks else ""}</style><rect width="{_ALONE.width}" height="{height}" fill="#fff"/>'
         f'<text class="title" x="{left}" y="18">{escape(title)}</text>{keys}<g transform="translate(0 {above})">{inner}</g>{told}</svg>\n'
     )

@@ -6,7 +6,8 @@ from typing import Final
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.difference.shown import SimulatedEffect
 from koordpolicy.cli.simulation import whatif
-from koordpolicy.cli.simulation.runs import both, contention_of, faults_of
+from koordpolicy.cli.simulation.pairs import ComparedPolicies, both
+from koordpolicy.cli.simulation.runs import contention_of, faults_of
 from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import RuleGraph
@@ -34,10 +35,11 @@ def simulated_effect(
     before: RuleGraph,
     after: RuleGraph,
     names: tuple[str, str],
+    commits: tuple[str, str],
     moment: Timestamp | None,
     terminal: Terminal,
 ) -> SimulatedEffect:
-    """Simulate both; `moment` is when that begins, None for when simulations do. Raises CannotRunError."""
+    """Simulate both, of commits, "" for none; `moment` is when that begins, None for when simulations do. Raises CannotRunError."""
     if before.digest == after.digest:
         return SimulatedEffect(f"{_SAME}\n", f"{_SAME}\n", None)
     settings = SimulationSettings(
@@ -48,11 +50,14 @@ def simulated_effect(
         contention=contention_of(arguments.contention),
         faults=faults_of(arguments),
     )
-    reports = both(_with_workload(arguments), before, after, names, settings, terminal)
+    old = ComparedPolicies(names[0], before.digest, commits[0])
+    new = ComparedPolicies(names[1], after.digest, commits[1])
+    pairs = both(_with_workload(arguments), (before, after), (old, new), settings, terminal)
     return SimulatedEffect(
-        whatif.render(*reports, names, Page(terminal.width, terminal.colour())),
-        whatif.render_markdown(*reports, names),
-        whatif.found(*reports, names),
+        whatif.render(pairs, Page(terminal.width, terminal.colour())),
+        whatif.render_markdown(pairs),
+        whatif.found(pairs),
+        "" if pairs.interrupted is None else pairs.interrupted.text,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from koordpolicy.cli.counted import counted, number
 from koordpolicy.cli.simulation import balance, fault_lines, sections
 from koordpolicy.cli.simulation.charts import Line, chart
+from koordpolicy.cli.simulation.made import Made, short_digest
 from koordpolicy.cli.simulation.style import STYLE
 from koordpolicy.cli.simulation.tables import section, text
 from koordpolicy.cli.simulation.words import clock, length, percent, size
@@ -16,8 +17,8 @@ Report = Mapping[str, Any]
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(report: Report) -> str:
-    """The whole page."""
+def page(report: Report, made: Made | None = None) -> str:
+    """The whole page, and at its end how it was made."""
     title = report["workload"]["title"] or "Simulation"
     body = "\n".join(
         part
@@ -36,7 +37,7 @@ def page(report: Report) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{text(title)}</title><style>{STYLE}</style></head>\n<body>\n<main>{body}</main>\n{_foot(report)}\n</body></html>\n"
+        f"<title>{text(title)}</title><style>{STYLE}</style></head>\n<body>\n<main>{body}</main>\n{_foot(report, made)}\n</body></html>\n"
     )
 
 
@@ -153,9 +154,8 @@ def _charts(report: Report) -> str:
     return section("Over time", f'<div class="charts">{drawings}</div>' if drawings else "")
 
 
-def _foot(report: Report) -> str:
+def _foot(report: Report, made: Made | None) -> str:
     policies = report["policies"]
     paths = ", ".join(text(one) for one in policies.get("paths", ()))
-    return (
-        f"<footer>Policies: {paths or 'the built-in pack'}; revision {text(policies['digest'][:12])}</footer>"
-    )
+    how = "" if made is None else f"<br>{made.html()}"
+    return f"<footer>Policies: {paths or 'the built-in pack'}; revision {text(short_digest(policies['digest']))}{how}</footer>"

@@ -1,11 +1,11 @@
-"""Simulations that commands run: of which workload, with progress on the terminal, and two policies on the same ones."""
+"""Simulations that commands run: of which workload, with progress on the terminal."""
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.runtime.collector import collect
 from koordpolicy.scheduler.profile import ProfileError
-from koordpolicy.simulator.balance import deschedules
 from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.contention import Contention, read_contention
 from koordpolicy.simulator.fault_plan import FaultPlan, read_faults
@@ -28,6 +27,8 @@ from koordpolicy.simulator.traces.published import published_workload
 from koordpolicy.simulator.workload import Workload, WorkloadError
 
 _UPDATES_A_SECOND = 10
+_PARTS: Final = 6
+"""How often a simulation is looked at that may have to be told of before it is over: each look reads all of its pods."""
 
 
 def workload_of(arguments: argparse.Namespace, seed: int) -> Workload:
@@ -54,31 +55,6 @@ def workload_of(arguments: argparse.Namespace, seed: int) -> Workload:
         return read_workload(Path(arguments.nodes), Path(arguments.pods), arguments.sample, chosen)
     except WorkloadError as error:
         raise CannotRunError(str(error)) from None
-
-
-def both(
-    arguments: argparse.Namespace,
-    before: RuleGraph,
-    after: RuleGraph,
-    names: tuple[str, str],
-    settings: SimulationSettings,
-    terminal: Terminal,
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The reports of both policies on the same workloads, those at the same place of the same seed.
-
-    Raises CannotRunError, and KeyboardInterrupt where one was interrupted: half a comparison is none.
-    """
-    # Both are measured alike, by the one that says which nodes are too full.
-    settings = replace(settings, balance_by=after if deschedules(after) else before)
-    reports: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
-    for seed in range(arguments.seed, arguments.seed + arguments.seeds):
-        workload = workload_of(arguments, seed)
-        for name, policies, found in zip(names, (before, after), reports, strict=True):
-            told = simulated(policies, workload, settings, seed, terminal, f"seed {seed}, {name}")
-            if told["interruptedAtSeconds"] is not None:
-                raise KeyboardInterrupt
-            found.append(told)
-    return reports
 
 
 def faults_of(arguments: argparse.Namespace) -> FaultPlan | None:
@@ -108,24 +84,35 @@ def simulated(
     seed: int,
     terminal: Terminal,
     what: str = "simulating",
+    *,
+    again: bool = False,
+    reached: dict[int, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """The report of one run with progress on the terminal, `wallSeconds` included; CannotRunError."""
+    """The report of one run with progress on the terminal, `wallSeconds` included; CannotRunError.
+
+    `again` says that one was simulated before in this process: its objects make room first. In `reached` come reports of some
+    moments on the way, by nanoseconds since the beginning; they are the same moments in all simulations of one length and interval.
+    """
+    if again:
+        collect()
     began = time.monotonic()
     if settings.faults is not None:
         settings = replace(settings, faults=replace(settings.faults, seed=seed))
+    tell = _progress(terminal, workload, what)
+
+    def look(passed: int, whole: int, journal: Journal) -> None:
+        tell(passed, whole, journal)
+        if reached is not None and passed < whole and passed * _PARTS // whole > len(reached):
+            reached[passed] = report(simulation, passed)
+
     try:
-        simulation = Simulation(
-            graph, workload, settings, np.random.default_rng(seed), _progress(terminal, workload, what)
-        )
+        simulation = Simulation(graph, workload, settings, np.random.default_rng(seed), look)
         simulation.run()
     except (WorkloadError, ProfileError, KubeError) as error:
         raise CannotRunError(str(error)) from None
     finally:
         terminal.end_progress()
-    told = {**report(simulation), "wallSeconds": round(time.monotonic() - began, 1)}
-    del simulation
-    collect()
-    return told
+    return {**report(simulation), "wallSeconds": round(time.monotonic() - began, 1)}
 
 
 def _left(spent: float, share: float) -> str:

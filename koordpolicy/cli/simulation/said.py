@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from koordpolicy.cli.counted import counted, number
-from koordpolicy.cli.simulation.words import clock, length, milliseconds, percent
+from koordpolicy.cli.simulation.words import clock, length, milliseconds, percent, waits_note
 
 Report = Mapping[str, Any]
 
@@ -77,7 +77,13 @@ def kept(report: Report) -> str:
 
 
 def scheduling(report: Report) -> Iterator[str]:
-    """Events, and claims that were bound."""
+    """When pods were placed, Events, and claims that were bound."""
+    placed = report["scheduling"]
+    if placed["waitSeconds"]["max"]:
+        yield (
+            f"{number(placed['placedAtOnce'])} at once, {number(placed['placedWithReports'])} with a report of agents;"
+            f" {waits_note(report['workload']['intervalSeconds'])}"
+        )
     events = [f"{number(one['count'])} {reason}" for reason, one in report["events"]["reasons"].items()]
     if events:
         dropped = report["events"]["dropped"]

@@ -7,6 +7,7 @@ from koordpolicy.cli.counted import counted, number
 from koordpolicy.cli.failed import failure_text
 from koordpolicy.cli.simulation import balance, fault_lines, said
 from koordpolicy.cli.simulation.explained import explained, untried
+from koordpolicy.cli.simulation.made import Made, short_digest
 from koordpolicy.cli.simulation.words import (
     CYAN,
     DIM,
@@ -24,8 +25,8 @@ Report = Mapping[str, Any]
 _MOST_REASONS = 8
 
 
-def render(report: Report, page: Page) -> str:
-    """The whole report."""
+def render(report: Report, page: Page, made: Made | None = None) -> str:
+    """The whole report, and at its end how it was made."""
     lines: list[str] = []
     for section in (_head, *SECTIONS):
         told = list(section(report, page))
@@ -35,6 +36,7 @@ def render(report: Report, page: Page) -> str:
     for one in report["untried"]:
         lines += [*untried(one, page), ""]
     lines += list(_policies(report, page))
+    lines += [] if made is None else list(made.lines(page))
     return "\n".join(lines) + "\n"
 
 
@@ -201,7 +203,7 @@ def _rows(rows: Iterable[tuple[str, str]], page: Page) -> Iterator[str]:
 
 def _policies(report: Report, page: Page) -> Iterator[str]:
     policies = report["policies"]
-    told = f"policies {policies['digest'][:12]}"
+    told = f"policies {short_digest(policies['digest'])}"
     if policies.get("paths"):
         told += f" from {', '.join(policies['paths'])}"
     if "wallSeconds" in report:

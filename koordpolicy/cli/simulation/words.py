@@ -65,6 +65,19 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
+def points(share: float) -> str:
+    """A difference of shares, without its sign, in percentage points: `3.1` of 0.031; what is less than a tenth is `<0.1`."""
+    return percent(share).removesuffix(" %")
+
+
+def waits_note(interval: float) -> str:
+    """Why waits for a node come in steps; `interval` is the seconds between two reports of agents."""
+    return (
+        "waits come in steps: to decide takes no time here, and what agents report, such as batch resources,"
+        f" changes every {length(interval)}"
+    )
+
+
 def length(seconds: float) -> str:
     """A length of time in its two largest units: `149 d 8 h`, `2 min`."""
     if seconds < 10:

@@ -74,7 +74,7 @@ def evaluate(job: Job, given: Given | None = None) -> Report:
     )
     workload = workload_of(arguments, job.seed) if given.workload is None else given.workload
     quiet = Terminal(io.StringIO(), io.StringIO())
-    told = simulated(_graph(job.files), workload, settings, job.seed, quiet)
+    told = simulated(_graph(job.files), workload, settings, job.seed, quiet, again=True)
     if told["interruptedAtSeconds"] is not None:
         raise KeyboardInterrupt
     return {name: part for name, part in told.items() if name not in _NOT_TOLD}

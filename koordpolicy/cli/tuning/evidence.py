@@ -5,8 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from koordpolicy.cli import markup
 from koordpolicy.cli.counted import counted
 from koordpolicy.cli.simulation import whatif
+from koordpolicy.cli.simulation.made import Made
+from koordpolicy.cli.simulation.pairs import ComparedPolicies, Pairs
 from koordpolicy.cli.tuning.engines import Engine
 from koordpolicy.cli.tuning.evaluation import Report, evaluate, job_of
 from koordpolicy.cli.tuning.objective import Objective
@@ -33,6 +36,19 @@ class Confirmed:
         return bool(self.objective.measure.more_is_better) == (self.objective.difference > 0) and (
             self.objective.difference != 0 and not self.broken
         )
+
+    @property
+    def supported(self) -> bool:
+        """Whether that is more than chance may have made."""
+        return self.holds and self.objective.sure
+
+    def pairs(self, words: tuple[str, ...]) -> Pairs:
+        """Both as a comparison of two policies, by the command that had it made."""
+        before, after = (
+            ComparedPolicies(name, reports[0]["policies"]["digest"])
+            for name, reports in zip(NAMES, (self.before, self.after), strict=True)
+        )
+        return Pairs((before, after), self.before, self.after, Made(words, tuple(self.seeds)))
 
 
 def confirm(
@@ -62,10 +78,18 @@ def evidence(
     found: Found,
     best: Trial | None,
     confirmed: Confirmed | None,
-    seeds: range,
+    arguments: argparse.Namespace,
 ) -> dict[str, Any]:
     """All of it as data; without a best choice, or one that was compared, null stands for what they would say."""
+    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
+    used = (*seeds, *(() if confirmed is None else confirmed.seeds))
+    compared = None if confirmed is None else whatif.found(confirmed.pairs(arguments.command_line))
     return {
+        "made": Made(arguments.command_line, used).data(),
+        "policies": {
+            "before": space.graph.digest,
+            "after": None if compared is None else compared["after"]["digest"],
+        },
         "objective": {"expression": objective.text, "direction": "maximise" if objective.maximise else "minimise", "unit": objective.unit},
         "constraints": list(objective.constraints),
         "values": [
@@ -87,7 +111,7 @@ def evidence(
             "outOfTime": found.out_of_time,
         },
         "confirmation": None if confirmed is None else _confirmation(confirmed),
-        "measures": [] if confirmed is None else whatif.found(confirmed.before, confirmed.after, NAMES)["measures"],
+        "measures": [] if compared is None else compared["measures"],
         "trials": [
             {
                 "number": trial.number,
@@ -110,37 +134,37 @@ def _confirmation(confirmed: Confirmed) -> dict[str, Any]:
         "difference": one.difference,
         "low": one.low,
         "high": one.high,
-        "sure": one.matters,
+        "sure": one.sure,
         "holds": confirmed.holds,
         "broken": dict(confirmed.broken),
     }
 
 
-def margin(one: Compared, objective: Objective) -> str:
-    """The difference of an objective, with its interval and unit."""
-    within = None if one.low is None or one.high is None else (one.high - one.low) / 2
-    return f"{'+' if one.difference >= 0 else '−'}{objective.shown(abs(one.difference), within)}"
-
-
-def markdown(told: Mapping[str, Any], confirmed: Confirmed, objective: Objective) -> str:
-    """The same for a merge request."""
+def markdown(
+    told: Mapping[str, Any], confirmed: Confirmed, objective: Objective, words: tuple[str, ...]
+) -> str:
+    """The same for a merge request; `words` are those that the command was called with."""
     values = [
-        f"| `{one['name']}` | {one['before']} | {one['after']} | {one['range'][0]} to {one['range'][1]} |"
+        f"| {markup.ticked(one['name'])} | {markup.plain(one['before'])} | {markup.plain(one['after'])} |"
+        f" {markup.plain(' to '.join(one['range']))} |"
         f" {'' if one['importance'] is None else format(one['importance'], '.2f')} |"
         for one in told["values"]
     ]
     aim = told["objective"]
-    subject = "".join(f", subject to `{one}`" for one in told["constraints"])
+    subject = "".join(f", subject to {markup.code(one)}" for one in told["constraints"])
     new = told["confirmation"]
-    broken = "".join(f"\n\nBroken in {times} of them: `{text}`" for text, times in new["broken"].items())
+    broken = "".join(
+        f"\n\nBroken in {times} of them: {markup.code(text)}" for text, times in new["broken"].items()
+    )
+    chance = "" if new["sure"] or not new["holds"] else " Chance alone may have made that."
     summary = (
         f"{counted(len(told['trials']), 'trial')} by {counted(len(told['search']['seeds']), 'seed')}. By"
         f" {counted(len(new['seeds']), 'seed')} that the search did not use: {objective.shown(new['before'])} →"
-        f" {objective.shown(new['after'])} ({margin(confirmed.objective, objective)}, {'sure' if new['sure'] else 'not sure'}).{broken}"
+        f" {objective.shown(new['after'])} ({objective.difference(confirmed.objective)}, {'sure' if new['sure'] else 'not sure'}).{chance}{broken}"
     )
     return "\n".join(
         (
-            f"**Tuned: {aim['direction']} `{aim['expression']}`**{subject}",
+            f"**Tuned: {aim['direction']} {markup.code(aim['expression'])}**{subject}",
             "",
             "| value | before | after | range | importance |",
             "|---|--:|--:|---|--:|",
@@ -148,6 +172,6 @@ def markdown(told: Mapping[str, Any], confirmed: Confirmed, objective: Objective
             "",
             summary,
             "",
-            whatif.render_markdown(confirmed.before, confirmed.after, NAMES),
+            whatif.render_markdown(confirmed.pairs(words)),
         )
     )

@@ -71,6 +71,8 @@ MEASURED: Final = (
     ReportField("colocation.bands", "pods", "Pods in each band, by its name.", _COUNTS),
     ReportField("scheduling.attempts", "attempts", "Attempts to place a pod."),
     ReportField("scheduling.preempted", "pods", "Pods that went for another one."),
+    ReportField("scheduling.placedAtOnce", "pods", "Placements of pods that waited for nothing."),
+    ReportField("scheduling.placedWithReports", "pods", "Placements of pods that waited, with a report of agents: these waits come in steps of the interval."),
     *(
         ReportField(f"scheduling.waitSeconds.{part}", "seconds", f"Wait for a node, {how}.")
         for part, how in _WAITS.items()

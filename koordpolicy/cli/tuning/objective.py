@@ -19,8 +19,10 @@ from koordpolicy.language.cel.recovery import parse_all
 from koordpolicy.language.cel.syntax import SyntaxProblem
 from koordpolicy.language.cel.types import BOOL, DOUBLE, Type, record
 from koordpolicy.language.facts.table import FactTable
+from koordpolicy.simulator.comparison import Compared
 
 _ROOT: Final = "report"
+_SHARE: Final = "share"
 _ENVIRONMENT: Final = Environment(
     variables={_ROOT: record(REPORT.name)},
     functions=FUNCTIONS,
@@ -70,10 +72,17 @@ class Objective:
         broken = tuple(text for text, one in self._holds.items() if not _asked(one, text, facts))
         return Value(number, broken)
 
-    def shown(self, value: float, within: float | None = None) -> str:
-        """A value of the objective, or a difference of two, with its unit, which stands once where so much more or less is told."""
-        scale, unit = (100, "%") if self.unit == "share" else (1, self.unit)
-        text = f"{scale * value:.4g}" + ("" if within is None else f" ± {scale * within:.3g}")
+    def shown(self, value: float) -> str:
+        """A value of the objective, with its unit."""
+        scale, unit = (100, "%") if self.unit == _SHARE else (1, self.unit)
+        return f"{scale * value:.4g} {unit}".rstrip()
+
+    def difference(self, one: Compared) -> str:
+        """How far two values of it are apart, with the interval; shares in percentage points."""
+        scale, unit = (100, "points") if self.unit == _SHARE else (1, self.unit)
+        text = f"{'+' if one.difference >= 0 else '−'}{abs(scale * one.difference):.4g}"
+        if one.low is not None and one.high is not None:
+            text += f" ± {scale * (one.high - one.low) / 2:.3g}"
         return f"{text} {unit}".rstrip()
 
     def better(self, one: float, other: float) -> bool:

@@ -89,6 +89,9 @@ def test_the_same_policies_are_not_simulated() -> None:
     ("flags", "said"),
     [
         (("--generate", "2"), "--generate says what to simulate: add --simulate"),
+        (("--seeds", "5"), "--seeds says what to simulate: add --simulate"),
+        (("--seed", "5"), "--seed says what to simulate: add --simulate"),
+        (("--sample", "5%"), "--sample says what to simulate: add --simulate"),
         (("--simulate", "--nodes", "x.json"), "say what to simulate"),
         (("--simulate", "--nodes", "x.json", "--pods", "x.json"), "x.json: No such file"),
     ],
