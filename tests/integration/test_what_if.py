@@ -133,7 +133,7 @@ def test_a_comparison_says_how_it_was_made() -> None:
 
 def test_names_of_our_measures_are_no_code() -> None:
     before, after = ({**told(1), "balance": {**told(1)["balance"], "deviation": of}} for of in (0.1, 0.2))
-    assert "| deviation of nodes' CPU in use (share) |" in render_markdown([before], [after], ("old", "new"))
+    assert "| deviation of nodes' CPU in use (share) |" in render_markdown(pairs([before], [after]))
 
 
 @given(st.text(st.sampled_from("ab./-|<>[]()`*_~\\&@:!#\"'$\n ") | st.characters(), max_size=30))
