@@ -59,9 +59,10 @@ class ClaimLedger(Generic[C]):
         found._claims, found._counting, found._lent = self._claims, self._counting, self._lent
         return found
 
-    def __bool__(self) -> bool:
-        """Whether any pod has anything."""
-        return bool(self._claims)
+    @property
+    def held(self) -> Mapping[PodKey, C]:
+        """What pods have, with what they have lent. Not to be written; it stays the same mapping."""
+        return self._claims
 
     def of(self, pod: PodKey) -> C | None:
         """What a pod has, with what it has lent."""

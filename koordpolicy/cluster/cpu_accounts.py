@@ -71,6 +71,8 @@ class CPUAccounts:
         """Whether an object tells of the CPUs of any node."""
         self._nodes: dict[str, _Node] = {}
         self._claims = ClaimLedger[CPUClaim](self._undo, self._hold, self._release, less)
+        self.dealt: Mapping[PodKey, CPUClaim] = self._claims.held
+        """What pods have. An attribute, as it is asked of every pod that comes or goes."""
         self._rows: dict[str, int] = {}
         self._columns: RoomColumns | None = None
         self._stale: set[str] = set()
@@ -83,6 +85,7 @@ class CPUAccounts:
         found.version = self.version + 1
         found._nodes, found.known = self._nodes, self.known
         found._claims = self._claims.again(found._hold, found._release)
+        found.dealt = found._claims.held
         return found
 
     def begin(self, policy: CPUPolicy) -> None:
@@ -147,11 +150,6 @@ class CPUAccounts:
         """A pod has nothing any more."""
         if self._claims.give(claim):
             self._forget(claim.node)
-
-    @property
-    def dealt(self) -> bool:
-        """Whether any pod has anything."""
-        return bool(self._claims)
 
     def came(self, pod: PodKey) -> None:
         """A pod is on its node, again perhaps."""

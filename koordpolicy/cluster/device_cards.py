@@ -87,6 +87,8 @@ class DeviceCards:
         self.not_planned: dict[str, None] = {}
         """The nodes whose Device object says that their secondary devices are not well planned."""
         self._claims = ClaimLedger[DeviceClaim](self._undo, self._hold, self._release, less)
+        self.dealt: Mapping[PodKey, DeviceClaim] = self._claims.held
+        """What pods have. An attribute, as it is asked of every pod that comes or goes."""
         self._only: dict[str, dict[int, Amounts]] = {}
         self._rows: dict[str, int] = {}
         self._named: dict[int, str] = {}
@@ -102,6 +104,7 @@ class DeviceCards:
         found.version = self.version + 1
         found._nodes, found.linked, found.not_planned = self._nodes, self.linked, self.not_planned
         found._claims = self._claims.again(found._hold, found._release)
+        found.dealt = found._claims.held
         return found
 
     def begin(self, policy: DevicePolicy) -> None:
@@ -168,11 +171,6 @@ class DeviceCards:
     def known(self) -> bool:
         """Whether an object says of any node what it has, or a pod has something: without, kubelets deal devices out."""
         return bool(self._nodes)
-
-    @property
-    def dealt(self) -> bool:
-        """Whether any pod has anything."""
-        return bool(self._claims)
 
     def came(self, pod: PodKey) -> None:
         """A pod is on its node, again perhaps."""

@@ -89,12 +89,13 @@ class DecisionReporter:
         if result == "scheduled":
             message = f"Successfully assigned {'/'.join(decision.pod)} to {decision.node}"
             recorder.record(about, _SCHEDULED, message, action="Binding")
+            claims = tuple(decision.claims.values()) if decision.claims else ()
             lacking = not_enforced(
                 settled.pod,
                 self._graph(decision.digest),
                 gangs=self._keeps_gangs(),
-                devices=any(isinstance(claim, DeviceClaim) for claim in decision.claims.values()),
-                cpus=any(isinstance(claim, CPUClaim) for claim in decision.claims.values()),
+                devices=bool(claims) and any(isinstance(claim, DeviceClaim) for claim in claims),
+                cpus=bool(claims) and any(isinstance(claim, CPUClaim) for claim in claims),
             )
             if settled.pod.scheduling_group:
                 lacking += tuple(self._unheeded(settled.pod))

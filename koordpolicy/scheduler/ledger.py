@@ -232,7 +232,7 @@ class Ledger:
     def assumed(self, key: PodKey) -> Account | None:
         """The same for one that is assumed on its node."""
         found = self._accounts.get(key)
-        return found if found is not None and found.assumed else None
+        return found if found is not None and found.stage < Stage.CONFIRMED else None
 
     def stage(self, key: PodKey) -> Stage | None:
         """How far a pod has come; None for one that nothing is held for or promised to."""

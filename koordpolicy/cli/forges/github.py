@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.forges import Comment
-from koordpolicy.cli.forges.requests import Service
+from koordpolicy.cli.forges.requests import MOST_PAGES, Service
 
 _COMMENTS: Final = """
 query($owner: String!, $name: String!, $number: Int!, $after: String) {
@@ -48,7 +48,7 @@ class PullRequest:
     def own_comments(self) -> Iterator[Comment]:
         """Those of the token's account, the oldest first."""
         after = None
-        while True:
+        for _ in range(MOST_PAGES):
             request = self._pull_request(after)
             comments = self._service.told(request, "comments")
             for one in self._service.listed(self._service.told(comments, "nodes")):

@@ -6,10 +6,9 @@ from urllib.parse import quote
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.forges import Comment
-from koordpolicy.cli.forges.requests import Service
+from koordpolicy.cli.forges.requests import MOST_PAGES, Service
 
 _A_PAGE: Final = 100
-_MOST_PAGES: Final = 1_000
 
 
 class MergeRequestOfGitLab:
@@ -37,7 +36,7 @@ class MergeRequestOfGitLab:
         """Those of the token's account, the oldest first."""
         account, _ = self._service.ask("GET", f"{self._api}/user")
         me = self._service.told(account, "id")
-        for page in range(1, _MOST_PAGES + 1):
+        for page in range(1, MOST_PAGES + 1):
             notes, said = self._service.ask(
                 "GET", f"{self._notes}?sort=asc&order_by=created_at&per_page={_A_PAGE}&page={page}"
             )

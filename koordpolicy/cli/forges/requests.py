@@ -17,6 +17,9 @@ _PATIENCE: Final = 30.0
 _MOST: Final = 256 << 20
 """Bytes of an answer: a hundred comments of a million characters each."""
 
+MOST_PAGES: Final = 1_000
+"""Pages of comments, a hundred each, that are read at most to find one's own."""
+
 _LONGEST_WORD: Final = 300
 """Characters of what a service says of an error."""
 
