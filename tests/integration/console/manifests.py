@@ -44,7 +44,7 @@ def _hostile() -> Iterator[dict[str, Any]]:
 
 
 def _cards() -> Iterator[dict[str, Any]]:
-    yield _node("n0", {"cpu": "16", "memory": "8Gi", "pods": "10", RATIO: "200"})
+    yield _node("n0", {"cpu": "18", "memory": "8Gi", "pods": "10", RATIO: "200"})
     yield {"apiVersion": "scheduling.koordinator.sh/v1alpha1", "kind": "Device", **device_object(2)}
     topology = topology_object("n0", zones=2, cores=2)
     yield {"apiVersion": "topology.node.k8s.io/v1alpha1", "kind": "NodeResourceTopology", **topology}
@@ -60,7 +60,7 @@ def _cards() -> Iterator[dict[str, Any]]:
 
 
 def _quotas() -> Iterator[dict[str, Any]]:
-    """Guarantees of all 24 cores: 6 that another uses, 2 that nobody does."""
+    """Guarantees of all cores that `pinned` leaves, 24: 6 that another uses, 2 that nobody does."""
     for name, least, used in ((HOSTILE, "10", "2"), ("borrower", "4", "10"), ("full", "10", "10")):
         yield {
             "apiVersion": "scheduling.sigs.k8s.io/v1alpha1",
