@@ -232,6 +232,7 @@ class Ledger:
     def assumed(self, key: PodKey) -> Account | None:
         """The same for one that is assumed on its node."""
         found = self._accounts.get(key)
+        # As `Account.assumed` says, without its call: this is asked several times of every pod.
         return found if found is not None and found.stage < Stage.CONFIRMED else None
 
     def stage(self, key: PodKey) -> Stage | None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.forges import Comment
-from koordpolicy.cli.forges.requests import MOST_PAGES, Service
+from koordpolicy.cli.forges.requests import MOST_PAGES, ApiClient
 
 _COMMENTS: Final = """
 query($owner: String!, $name: String!, $number: Int!, $after: String) {
@@ -39,7 +39,7 @@ class PullRequest:
 
     def __init__(self, environment: Mapping[str, str], token: str) -> None:
         """By the variables of GitHub Actions. Raises `CannotRunError`."""
-        self._service = Service("GitHub", {"Authorization": f"Bearer {token}"})
+        self._service = ApiClient("GitHub", {"Authorization": f"Bearer {token}"})
         self._url = environment.get("GITHUB_GRAPHQL_URL") or "https://api.github.com/graphql"
         owner, _, name = environment.get("GITHUB_REPOSITORY", "").partition("/")
         self._which = {"owner": owner, "name": name, "number": _number(environment)}

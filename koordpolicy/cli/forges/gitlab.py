@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.forges import Comment
-from koordpolicy.cli.forges.requests import MOST_PAGES, Service
+from koordpolicy.cli.forges.requests import MOST_PAGES, ApiClient
 
 _A_PAGE: Final = 100
 
@@ -16,7 +16,7 @@ class MergeRequestOfGitLab:
 
     def __init__(self, environment: Mapping[str, str], token: str) -> None:
         """By the variables of GitLab CI. Raises `CannotRunError`."""
-        self._service = Service(
+        self._service = ApiClient(
             "GitLab", {"PRIVATE-TOKEN": token}, environment.get("CI_SERVER_TLS_CA_FILE", "")
         )
         self._api = environment.get("CI_API_V4_URL", "").rstrip("/")

@@ -38,7 +38,7 @@ class _Nowhere(urllib.request.HTTPRedirectHandler):
         return None
 
 
-class Service:
+class ApiClient:
     """A service's API, asked with the headers that carry the token."""
 
     def __init__(self, name: str, headers: Mapping[str, str], authorities: str = "") -> None:

@@ -12,7 +12,7 @@ from koordpolicy.model import protocol
 from koordpolicy.simulator.traces.formats import Format
 from koordpolicy.simulator.traces.gpus import MOST_CPUS
 from koordpolicy.simulator.traces.openb import BATCH_CLASS
-from koordpolicy.simulator.traces.rows import MAX_ROWS, Column, Row, seconds
+from koordpolicy.simulator.traces.rows import MAX_ROWS, NumberColumn, Row, seconds
 from koordpolicy.simulator.workload import Arrival, Json
 
 TASKS: Final = Format(
@@ -31,9 +31,9 @@ TASKS: Final = Format(
 )
 _SUBMITTED: Final = seconds("submit_s", may_be_empty=False)
 _LASTS: Final = seconds("duration_s", may_be_empty=False)
-_INSTANCES: Final = Column("instances", "of which `--sample` may take a share", 1_000_000_000)
-_CPUS: Final = Column("cpu_cores_per_instance", "in CPUs", MOST_CPUS, whole=False)
-_MEMORY: Final = Column(
+_INSTANCES: Final = NumberColumn("instances", "of which `--sample` may take a share", 1_000_000_000)
+_CPUS: Final = NumberColumn("cpu_cores_per_instance", "in CPUs", MOST_CPUS, whole=False)
+_MEMORY: Final = NumberColumn(
     "mem_norm_per_instance", "as a share of the memory of the largest machine", 1, whole=False
 )
 

@@ -20,7 +20,7 @@ from koordpolicy.simulator.traces.gpus import (
     device_objects,
     node_object,
 )
-from koordpolicy.simulator.traces.rows import Column, Row, seconds
+from koordpolicy.simulator.traces.rows import NumberColumn, Row, seconds
 from koordpolicy.simulator.workload import Arrival, Json
 
 ROLE: Final = "role"
@@ -50,12 +50,12 @@ MEMORY_OF_CPU: Final = 8
 """GiB."""
 PODS_OF_NODE: Final = 256
 
-_NODE_CPUS: Final = Column("cpu_num", "in CPUs", MOST_CPUS, least=1)
-_CARDS: Final = Column("gpu_capacity_num", "the GPUs of the node", MOST_CARDS)
-_CPUS: Final = Column("cpu_request", "in CPUs", MOST_CPUS)
-_MEMORY: Final = Column("memory_request", "in GiB", MOST_MEMORY, whole=False)
-_GPUS: Final = Column("gpu_request", "the GPUs of the instance", MOST_CARDS)
-_NETWORK: Final = Column("rdma_request", "in percent of a network card", 100 * MOST_CARDS)
+_NODE_CPUS: Final = NumberColumn("cpu_num", "in CPUs", MOST_CPUS, least=1)
+_CARDS: Final = NumberColumn("gpu_capacity_num", "the GPUs of the node", MOST_CARDS)
+_CPUS: Final = NumberColumn("cpu_request", "in CPUs", MOST_CPUS)
+_MEMORY: Final = NumberColumn("memory_request", "in GiB", MOST_MEMORY, whole=False)
+_GPUS: Final = NumberColumn("gpu_request", "the GPUs of the instance", MOST_CARDS)
+_NETWORK: Final = NumberColumn("rdma_request", "in percent of a network card", 100 * MOST_CARDS)
 _CREATED, _SCHEDULED, _DELETED = (seconds(f"{one}_time") for one in ("creation", "scheduled", "deletion"))
 
 

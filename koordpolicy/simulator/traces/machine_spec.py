@@ -19,7 +19,7 @@ from koordpolicy.simulator.traces.gpus import (
     device_objects,
     node_object,
 )
-from koordpolicy.simulator.traces.rows import Column, Row
+from koordpolicy.simulator.traces.rows import NumberColumn, Row
 from koordpolicy.simulator.workload import Json
 
 AMOUNTS: Final = (("cap_cpu", "cap_mem"), ("cap_cpu_cores", "cap_mem_gib"))
@@ -33,12 +33,12 @@ _NO_GPU: Final = "CPU"
 
 _AMOUNTS: Final = tuple(
     (
-        Column(cpus, "in CPUs", MOST_CPUS, least=1),
-        Column(memory, "in GiB", MOST_MEMORY, least=1, whole=False),
+        NumberColumn(cpus, "in CPUs", MOST_CPUS, least=1),
+        NumberColumn(memory, "in GiB", MOST_MEMORY, least=1, whole=False),
     )
     for cpus, memory in AMOUNTS
 )
-_CARDS: Final = Column("cap_gpu", "the GPUs of the machine", MOST_CARDS)
+_CARDS: Final = NumberColumn("cap_gpu", "the GPUs of the machine", MOST_CARDS)
 
 
 def read_nodes(rows: Iterable[Row]) -> list[Json]:

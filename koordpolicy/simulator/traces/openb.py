@@ -19,7 +19,7 @@ from koordpolicy.simulator.traces.gpus import (
     device_objects,
     node_object,
 )
-from koordpolicy.simulator.traces.rows import Column, Row, seconds
+from koordpolicy.simulator.traces.rows import NumberColumn, Row, seconds
 from koordpolicy.simulator.workload import Arrival, Json
 
 NODES: Final = Format(
@@ -46,13 +46,13 @@ _QOS_LABELS: Final = ("LSE", "LSR", "LS", "BE", "SYSTEM")
 _QOS: Final = (*_QOS_LABELS, "Guaranteed", "Burstable")
 """Words of the column `qos`: classes of Koordinator, and those of Kubernetes that pods which request CPU can have."""
 
-_CPU: Final = Column("cpu_milli", "in thousandths of a CPU", 1000 * MOST_CPUS)
-_MEMORY: Final = Column("memory_mib", "in MiB", MOST_MEMORY << 10)
-_NODE_CPU: Final = Column("cpu_milli", "in thousandths of a CPU", 1000 * MOST_CPUS, least=1)
-_NODE_MEMORY: Final = Column("memory_mib", "in MiB", MOST_MEMORY << 10, least=1)
-_CARDS: Final = Column("gpu", "the GPUs of the node", MOST_CARDS, may_be_empty=True)
-_GPUS: Final = Column("num_gpu", "the GPUs of the pod", MOST_CARDS, may_be_empty=True)
-_GPU_SHARE: Final = Column("gpu_milli", "in thousandths of each GPU", 1000, may_be_empty=True)
+_CPU: Final = NumberColumn("cpu_milli", "in thousandths of a CPU", 1000 * MOST_CPUS)
+_MEMORY: Final = NumberColumn("memory_mib", "in MiB", MOST_MEMORY << 10)
+_NODE_CPU: Final = NumberColumn("cpu_milli", "in thousandths of a CPU", 1000 * MOST_CPUS, least=1)
+_NODE_MEMORY: Final = NumberColumn("memory_mib", "in MiB", MOST_MEMORY << 10, least=1)
+_CARDS: Final = NumberColumn("gpu", "the GPUs of the node", MOST_CARDS, may_be_empty=True)
+_GPUS: Final = NumberColumn("num_gpu", "the GPUs of the pod", MOST_CARDS, may_be_empty=True)
+_GPU_SHARE: Final = NumberColumn("gpu_milli", "in thousandths of each GPU", 1000, may_be_empty=True)
 _CREATED, _SCHEDULED, _DELETED = (seconds(f"{one}_time") for one in ("creation", "scheduled", "deletion"))
 
 

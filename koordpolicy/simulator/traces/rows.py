@@ -21,7 +21,7 @@ _MOST_SHOWN: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class NumberColumn:
     """A column of numbers: what they are, with their unit, and between which bounds they lie.
 
     Where it is `whole`, fractions are refused. Where it `may_be_empty`, an empty cell is 0.
@@ -41,9 +41,9 @@ class Column:
         return f"allowed are {kind} from {self.least:,} to {self.most:,}, {self.what}"
 
 
-def seconds(name: str, *, may_be_empty: bool = True) -> Column:
+def seconds(name: str, *, may_be_empty: bool = True) -> NumberColumn:
     """A column of moments or lengths."""
-    return Column(
+    return NumberColumn(
         name, "in seconds: up to 80 years", LONGEST // SECOND, whole=False, may_be_empty=may_be_empty
     )
 
@@ -59,7 +59,7 @@ class Row:
         """What stands in a column; nothing where there is no such column."""
         return self.cells.get(column, "").strip()
 
-    def number(self, column: Column) -> float:
+    def number(self, column: NumberColumn) -> float:
         """A number; 0 where there may be none. Raises WorkloadError for what cannot stand in the column."""
         text = self.text(column.name)
         if not text:
@@ -80,19 +80,19 @@ class Row:
             raise self.wrong(f"{found} is no whole number; {column.allowed}")
         return value
 
-    def whole(self, column: Column) -> int:
+    def whole(self, column: NumberColumn) -> int:
         """A number, rounded down. Raises WorkloadError as `number`."""
         return int(self.number(column))
 
-    def moment(self, column: Column) -> int:
+    def moment(self, column: NumberColumn) -> int:
         """Nanoseconds of a number of seconds, rounded down to whole ones. Raises WorkloadError as `number`."""
         return self.whole(column) * SECOND
 
-    def lasting(self, column: Column) -> int:
+    def lasting(self, column: NumberColumn) -> int:
         """The same with fractions of seconds."""
         return round(SECOND * self.number(column))
 
-    def demand_order(self, columns: Sequence[Column]) -> None:
+    def demand_order(self, columns: Sequence[NumberColumn]) -> None:
         """Refuse times that go backwards, of those that are said. Raises WorkloadError."""
         said = [(one, self.number(one)) for one in columns if self.text(one.name)]
         for (before, begins), (after, then) in pairwise(said):
