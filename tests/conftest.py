@@ -20,7 +20,9 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 # Times vary on shared machines, so no test fails for being slow. On CI the examples are the same in every run;
 # elsewhere each run tries new ones.
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "default", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.register_profile("long", settings.get_profile("default"), max_examples=5_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))

@@ -74,10 +74,15 @@ class Costs:
         known = self._whole.get(key)
         if known is None:
             rules = self._decisions[key].rules
-            costs = [self._bound(rule) for rule in rules]
-            parameters = sum(self._parameters(rule) for rule in rules)
-            tests, value = sum(cost.test for cost in costs), max((cost.value for cost in costs), default=1)
-            known = self._whole[key] = tests + value + parameters + len(rules)
+            tests = parameters = 0
+            values = []
+            for rule in rules:
+                cost = self._bound(rule)
+                tests += cost.test
+                values.append(cost.value)
+                if rule.parameters:
+                    parameters += self._parameters(rule)
+            known = self._whole[key] = tests + max(values, default=1) + parameters + len(rules)
         return known
 
     def _bound(self, rule: Rule) -> RuleCost:

@@ -7,6 +7,7 @@ from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.analysis.possible import RuleValues
 from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.catalogue import Classes
+from koordpolicy.graph.decide import Expressions
 from koordpolicy.graph.expressions import Path, Probe, Vocabulary
 from koordpolicy.graph.invariants import Invariant
 from koordpolicy.graph.layers import Layer, PackFinder
@@ -120,9 +121,17 @@ class State:
     decisions: dict[DecisionKey, Decision] = field(default_factory=dict)
     invariants: list[Invariant] = field(default_factory=list)
     possible: dict[Rule, RuleValues] = field(default_factory=dict)
+    resolved: Expressions | None = None
     progress: Progress = silent
     probe: Probe | None = None
     above: Layer | None = None
+
+    @property
+    def expressions(self) -> Expressions:
+        """Decisions as expressions, each made once for all checks; to be asked once decisions and constants are complete."""
+        if self.resolved is None:
+            self.resolved = Expressions(self.decisions, self.constants)
+        return self.resolved
 
     @property
     def every_layer(self) -> tuple[Layer, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpolicy.cli.snapshot_facts import SnapshotFacts
@@ -181,14 +181,15 @@ def test_a_snapshot_is_asked_about_whatever_its_objects_hold(data: st.DataObject
     assert not any("internal error" in reason for reason in facts.unreadable.values()), facts.unreadable
 
 
+@settings(max_examples=15)
 @given(st.lists(spoiled_object(pod(node="")), min_size=1, max_size=3))
 def test_a_simulation_goes_on_whatever_a_pod_holds(pods: list[Any]) -> None:
     plain = pod("plain", node="")
     plain["spec"] = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]}
     arrivals = tuple(Arrival(0, one) for one in (*pods, plain))
     workload = Workload((node(), node("n2")), arrivals, span=10 * 10**9)
-    settings = SimulationSettings(5 * 10**9, agents=True)
-    journal = Simulation(graph(), workload, settings, np.random.default_rng(1)).run()
+    five = SimulationSettings(5 * 10**9, agents=True)
+    journal = Simulation(graph(), workload, five, np.random.default_rng(1)).run()
     assert journal.arrived == len(arrivals)
     assert ("team", "plain") in journal.scheduled
 

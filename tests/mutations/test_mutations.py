@@ -3,7 +3,7 @@
 from tests.mutations.__main__ import bench, drawn
 from tests.mutations.judge import BUNDLE, sources
 
-COUNT = 40
+COUNT = 12
 OURS = [one.name for one in sources()].index(f"tests/mutations/{BUNDLE}")
 
 

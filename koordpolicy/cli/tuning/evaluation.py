@@ -4,13 +4,14 @@ import argparse
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from koordpolicy.cli.bundle import graph_of_files
 from koordpolicy.cli.simulation.runs import contention_of, faults_of, simulated, workload_of
 from koordpolicy.cli.terminal import Terminal
-from koordpolicy.graph import RuleGraph
+from koordpolicy.graph import Compiler, RuleGraph
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
 from koordpolicy.simulator.contention import Contention
 from koordpolicy.simulator.fault_plan import FaultPlan
 from koordpolicy.simulator.simulation import SimulationSettings
@@ -83,4 +84,10 @@ def evaluate(job: Job, given: Given | None = None) -> Report:
 @lru_cache(maxsize=2)
 def _graph(files: tuple[tuple[str, str], ...]) -> RuleGraph:
     """The graph of texts; seeds of one trial come right after each other."""
-    return graph_of_files(dict(files))
+    return graph_of_files(dict(files), compiler())
+
+
+@cache
+def compiler() -> Compiler:
+    """What compiles in this process: choices differ in a value or two, and the rest is not compiled again for each."""
+    return pack_remembering()

@@ -7,6 +7,7 @@ from typing import Final
 from koordpolicy.cli.bundle import OWN, compiled, graph_of_files
 from koordpolicy.cli.bundles import meant
 from koordpolicy.cli.command import CannotRunError
+from koordpolicy.cli.tuning.evaluation import compiler
 from koordpolicy.diagnostics import Diagnostics, Fix
 from koordpolicy.graph import Compilation, RuleGraph
 from koordpolicy.graph.tunables import TUNABLE, Tunable, tunables_of
@@ -63,7 +64,7 @@ class Space:
 
 def space_of(paths: Sequence[str]) -> Space:
     """The space of policies on disk. Raises `CannotRunError` for policies without marks, or that are not right."""
-    compilation, graph = compiled(paths)
+    compilation, graph = compiled(paths, compiler())
     own = [one.document for one in compilation.units if one.layer_name == OWN]
     tunables = tuple(mark for document in own for mark in tunables_of(document, Diagnostics()))
     if not tunables:
@@ -78,7 +79,7 @@ def _demand_ends(space: Space) -> None:
     for end in (0, None):
         steps = {one.name: one.steps if end is None else end for one in space.tunables}
         try:
-            graph_of_files(space.texts(steps))
+            graph_of_files(space.texts(steps), compiler())
         except CannotRunError as error:
             which = "greatest" if end is None else "least"
             raise CannotRunError(f"with the {which} values of all marks {error}") from None

@@ -1,6 +1,7 @@
 """Admission rules that read of what they are not about: a rule on quotas sees no pod."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from koordpolicy.diagnostics import Note, Span
@@ -19,13 +20,16 @@ def admitted(state: State) -> None:
     """KP206 once for each name that a document's rules read, and that there is not for the resource they are about."""
     units: dict[tuple[str, str], Unit] = {(unit.layer_name, unit.id): unit for unit in state.units}
     told: set[tuple[Span, str]] = set()
+    about: dict[str, tuple[str, Span | None]] = {}
     for key, decision in state.decisions.items():
         if key.kind != _KIND:
             continue
-        resource, there = _resource(state, key)
+        if key.subject not in about:
+            about[key.subject] = _resource(state, key)
+        resource, there = about[key.subject]
         known = ADMITTED.get(resource, frozenset(ROOTS))
         for rule in decision.rules:
-            for read in sorted(roots_read(rule) - known):
+            for read in sorted(state.cache.get(("roots", rule), partial(roots_read, rule)) - known):
                 place = mention(units[rule.layer, rule.document], rule, read)
                 if (place, read) in told:
                     continue

@@ -91,7 +91,7 @@ def _said(state: State, subject: str, field: str) -> tuple[Said, ...]:
 
 def _example(state: State, subject: str, qos: Said | None, band: Said) -> str:
     """A pod that gets this class and band, in words; empty where none was found, as where arms exclude each other."""
-    expressions = Expressions(state.decisions, state.constants)
+    expressions = state.expressions
     holds = [_gives(state, expressions, subject, "band", band.value)]
     if qos is not None:
         holds.append(_gives(state, expressions, subject, "qosClass", qos.value))

@@ -88,7 +88,7 @@ def formulas(state: State) -> None:
     """KP406 where a formula, run on an example node, breaks its law; at the rule that makes the difference."""
     if state.found.has_errors:
         return  # a formula that does not stand cannot be tried out
-    expressions = Expressions(state.decisions, state.constants)
+    expressions = state.expressions
     graph = RuleGraph("", state.units, state.classes, state.decisions, state.constants, state.matches)
     for law in LAWS:
         for key, decision in list(state.decisions.items()):

@@ -34,7 +34,7 @@ def profiles(state: State) -> None:
         if isinstance(unit.spec, SchedulingProfileSpec):
             units.setdefault(unit.target, []).append(unit)
     wrong = {found.span.file for found in state.found if found.severity is Severity.ERROR}
-    expressions = Expressions(state.decisions, state.constants)
+    expressions = state.expressions
     checked = {
         target: _checked(state, expressions, target)
         for target, own in units.items()

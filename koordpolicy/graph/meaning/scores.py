@@ -19,7 +19,7 @@ _LEAST, _MOST = 0, 100
 
 def scores(state: State) -> None:
     """KP409 for a score of the bundle that is not from 0 to 100 always, or that is a share of something."""
-    expressions = Expressions(state.decisions, state.constants)
+    expressions = state.expressions
     for key, decision in state.decisions.items():
         found = _VALUE.fullmatch(key.field) if key.kind == "SchedulingProfile" else None
         if found is None or _is_normalized(state, key, found["name"]) or _is_off(state, key, found["name"]):

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from koordpolicy.graph.decide import Expressions
 from koordpolicy.graph.meaning.constants import reached_constants
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.graph.state import State
@@ -40,18 +39,14 @@ class DeschedulingStrategy:
     def value(self, field: str) -> ir.Node | None:
         """The expression of a field, parameters replaced; None where nothing is said."""
         decision = self.decision(field)
-        return (
-            None
-            if decision is None
-            else Expressions(self.state.decisions, self.state.constants).value(decision)
-        )
+        return None if decision is None else self.state.expressions.value(decision)
 
     @property
     def seen(self) -> list[ir.Node]:
         """What must be true of a node for the strategy to look at it."""
         kind, _, subject = self.target.partition("/")
         whole = self.state.decisions.get(DecisionKey(kind, subject, "nodes"))
-        said = [] if whole is None else [Expressions(self.state.decisions, self.state.constants).value(whole)]
+        said = [] if whole is None else [self.state.expressions.value(whole)]
         own = self.value("nodes")
         return said if own is None else [*said, own]
 

@@ -49,7 +49,7 @@ class Reach:
 
 def conflicts(state: State) -> None:
     """Report KP301, KP303, KP304 and KP313 over all decisions, each document's match once."""
-    expressions = Expressions(state.decisions, state.constants)
+    expressions = state.expressions
     told: set[tuple[str, str, str]] = set()
     asking = _Asking(state)
     for decision in state.decisions.values():

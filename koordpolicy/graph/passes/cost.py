@@ -5,7 +5,7 @@ from functools import partial
 from koordpolicy.diagnostics import Note, Severity, Span
 from koordpolicy.graph.budgets import budget_of, budgets_asked
 from koordpolicy.graph.costs import Costs, bound_of
-from koordpolicy.graph.decide import Expressions, parameter_key
+from koordpolicy.graph.decide import parameter_key
 from koordpolicy.graph.rules import Decision, Rule
 from koordpolicy.graph.state import State
 from koordpolicy.language.cel.cost import Loop
@@ -16,7 +16,7 @@ def cost(state: State) -> None:
     budget = budget_of(state)
     _report_raised(state)
     bounds = {rule: state.cache.get(("cost", rule), partial(bound_of, rule)) for rule in state.rules}
-    costs = Costs(state.decisions, Expressions(state.decisions, state.constants), bounds)
+    costs = Costs(state.decisions, state.expressions, bounds)
     told: set[Span] = set()
     for decision in state.decisions.values():
         if decision.rules and costs.bound(decision.key) > budget:

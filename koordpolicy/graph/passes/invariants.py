@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from koordpolicy.diagnostics import Severity
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.analysis.outcome import outcome
-from koordpolicy.graph.decide import Expressions
 from koordpolicy.graph.expressions import Texts
 from koordpolicy.graph.invariants import BEFORE, DECISIONS, RAISED, Invariant
 from koordpolicy.graph.lookup import Names
-from koordpolicy.graph.rules import Decision
+from koordpolicy.graph.rules import Decision, DecisionKey
 from koordpolicy.graph.scope import Scope, true_or_false
 from koordpolicy.graph.slots import decision_of, nameable_roots
 from koordpolicy.graph.state import State, Unit
@@ -30,22 +29,24 @@ def invariants(state: State) -> None:
     if not units:
         return
     names = Names([unit for unit in state.units if unit.kind.components], state.decisions.keys())
-    expressions = Expressions(state.decisions, state.constants)
+    by_name = {str(key): key for key in state.decisions}
     for unit in units:
-        made = _invariant(state, unit, names, expressions)
+        made = _invariant(state, unit, names, by_name)
         if made is not None:
             state.invariants.append(made)
 
 
-def _invariant(state: State, unit: Unit, names: Names, expressions: Expressions) -> Invariant | None:
+def _invariant(
+    state: State, unit: Unit, names: Names, by_name: Mapping[str, DecisionKey]
+) -> Invariant | None:
     spec = unit.spec
     assert isinstance(spec, InvariantSpec)
-    decisions = _decisions(state, unit, spec, names)
+    decisions = _decisions(state, unit, spec, names, by_name)
     roots = {name: ROOTS[name].type for one in decisions.values() for name in _roots(state, one)}
     raised = _raised(state, unit, spec, roots)
     if len(decisions) < len(spec.decisions) or len(raised) < len(spec.raised):
         return None
-    types = {name: expressions.value(one).type for name, one in decisions.items()}
+    types = {name: state.expressions.value(one).type for name, one in decisions.items()}
     if ERROR in types.values():
         return None  # what is wrong with the decision has been said
     vocabulary = state.vocabulary.extended(roots, None, decisions=types, before=types)
@@ -101,9 +102,10 @@ def _meaning(unit: Unit) -> str:
     return str(annotations.get(_DESCRIPTION, "")) if isinstance(annotations, Mapping) else ""
 
 
-def _decisions(state: State, unit: Unit, spec: InvariantSpec, names: Names) -> dict[str, Decision]:
+def _decisions(
+    state: State, unit: Unit, spec: InvariantSpec, names: Names, by_name: Mapping[str, DecisionKey]
+) -> dict[str, Decision]:
     found: dict[str, Decision] = {}
-    by_name = {str(key): key for key in state.decisions}
     for name, written in spec.decisions.items():
         key = by_name.get(written)
         declared = names.declared(written) if key is None else None

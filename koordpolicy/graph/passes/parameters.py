@@ -53,7 +53,12 @@ def parameters(state: State) -> None:
         state.parameters[target] = {
             name: _type(state, unit, name, parameter) for name, (unit, parameter) in names.items()
         }
-    state.drafts = [typed for draft in state.drafts if (typed := _typed(state, draft, declared)) is not None]
+    state.drafts = [
+        typed
+        for draft in state.drafts
+        if (typed := _typed(state, draft, declared) if draft.key.field.startswith(PREFIX) else draft)
+        is not None
+    ]
     _report_unread(state, declared)
 
 
@@ -98,8 +103,6 @@ def _typed(
     state: State, draft: Draft, declared: dict[str, dict[str, tuple[Unit, Parameter]]]
 ) -> Draft | None:
     """A parameter's draft with the parameter's type; None after KP306."""
-    if not draft.key.field.startswith(PREFIX):
-        return draft
     name = draft.key.field.removeprefix(PREFIX)
     kind = state.parameters[draft.home.target][name]
     if kind == ERROR:

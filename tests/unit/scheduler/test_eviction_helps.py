@@ -56,7 +56,7 @@ def measured(node: Object, chance: Random) -> NodeMetric:
     return NodeMetric(node["metadata"]["name"], updated_at=NOW - age * NANOSECONDS, node_usage=usage)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, len(POLICIES) - 1), st.sampled_from((0, 15, AHEAD)))
 def test_a_pod_gets_its_node_once_its_victims_are_gone(seed: int, which: int, seconds: int) -> None:
     case = draw(seed, 0, 6)

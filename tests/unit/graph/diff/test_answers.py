@@ -3,12 +3,13 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from ruamel.yaml import YAML
 
 from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.diff import Difference, compare
 from koordpolicy.graph.diff.asked import told
 from koordpolicy.graph.neutral import records_of
@@ -21,14 +22,25 @@ from tests.unit.graph.diff.test_compare import graph, lines
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("answers.yaml"))
 
 
-def compared(case: dict[str, Any]) -> Difference:
+class Compared(NamedTuple):
+    """A case, its revisions, and what differs."""
+
+    case: dict[str, Any]
+    old: RuleGraph
+    new: RuleGraph
+    difference: Difference
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: str(case["name"]))
+def compared(request: pytest.FixtureRequest) -> Compared:
+    """Each case in turn, with all tests of it: comparing is most of the work."""
+    case = request.param
     old, new = (graph({"a": case["text"].replace("$", case[side])}) for side in ("old", "new"))
-    return compare(old, new)
+    return Compared(case, old, new, compare(old, new))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
-def test_answer(case: dict[str, Any]) -> None:
-    difference = compared(case)
+def test_answer(compared: Compared) -> None:
+    case, _, _, difference = compared
     assert not difference.open
     assert ("equal" if difference.equal else "differs") == case["answer"]
     assert difference.differs == (case["answer"] == "differs")
@@ -55,11 +67,10 @@ def _records(given: dict[str, str]) -> dict[str, Any]:
     return records_of(known)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
-def test_an_example_says_all_that_is_needed_to_ask_again(case: dict[str, Any]) -> None:
+def test_an_example_says_all_that_is_needed_to_ask_again(compared: Compared) -> None:
     """Its facts, as data and as text, read back and asked of both revisions."""
-    old, new = (graph({"a": case["text"].replace("$", case[side])}) for side in ("old", "new"))
-    changes = compare(old, new).decisions if case["name"] not in _BEYOND else ()
+    case, old, new, difference = compared
+    changes = difference.decisions if case["name"] not in _BEYOND else ()
     for change in changes:
         [edit] = change.edits
         effects = [(one.decision, shown) for one in change.effects for shown in (one.example, one.also)]

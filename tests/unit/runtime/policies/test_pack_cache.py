@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import shutil
 import stat
 import subprocess
 import sys
@@ -52,19 +53,39 @@ def outcome(compilation: Compilation) -> tuple[object, ...]:
     return list(compilation.found), units, rules, graph and graph.digest
 
 
+_PLAIN = Compiler(find_pack)
+"""A compiler that nothing on disk has a part in."""
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a first command keeps; its own result is what it is without."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("first")))
+        patch.delenv(SWITCH, raising=False)
+        own = layer(BUNDLES[0])
+        assert outcome(pack_remembering().compile(own)) == outcome(_PLAIN.compile(own))
+        found = cache_directory()
+    assert found is not None
+    (file,) = found.iterdir()
+    return file
+
+
+@pytest.fixture
+def file(kept: Path, directory: Path) -> Path:
+    """The same in a directory of the test's own."""
+    shutil.copy2(kept, directory / kept.name)
+    return directory / kept.name
+
+
 @pytest.mark.parametrize("change", ["", "spec:=>spek:", "node.=>nude.", "80%=>800%"])
 @pytest.mark.parametrize("bundle", BUNDLES)
-def test_with_it_everything_is_as_without(directory: Path, bundle: str, change: str) -> None:
+def test_with_it_everything_is_as_without(file: Path, bundle: str, change: str) -> None:
     own = layer(bundle, change)
-    without = outcome(Compiler(find_pack).compile(own))
-    first = outcome(pack_remembering().compile(own))
-    second = outcome(pack_remembering().compile(own))
-    assert first == second == without
+    assert outcome(pack_remembering().compile(own)) == outcome(_PLAIN.compile(own))
 
 
-def test_what_is_there_is_taken(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pack_remembering().compile(layer(BUNDLES[0]))
-
+def test_what_is_there_is_taken(directory: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def again(*_: object) -> None:
         raise AssertionError("the pack was compiled again")
 
@@ -82,17 +103,16 @@ def test_what_is_there_is_taken(directory: Path, monkeypatch: pytest.MonkeyPatch
     assert 0 < len(made) < 20
 
 
-def test_what_is_checked_elsewhere_has_a_file_of_its_own_without_checks(directory: Path) -> None:
+def test_what_is_checked_elsewhere_has_a_file_of_its_own_without_checks(directory: Path, file: Path) -> None:
     own = Layer(OWN, dict([BARE]))
     expected = pack_remembering().compile(own).graph
-    (whole,) = directory.iterdir()
     for _ in range(2):
         compilation = pack_remembering(checked=True).compile(own, checked=True)
         assert compilation.graph is not None
         assert expected is not None
         assert compilation.graph.digest == expected.digest
-    (checked,) = set(directory.iterdir()) - {whole}
-    assert checked.stat().st_size < whole.stat().st_size
+    (checked,) = set(directory.iterdir()) - {file}
+    assert checked.stat().st_size < file.stat().st_size
     compiler = pack_remembering(checked=True)
     compiler.compile(own, checked=True)
     assert len(compiler.made) < 20, "nearly all of it was there"
@@ -142,8 +162,7 @@ def test_another_program_or_another_pack_has_another_file(
     directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pack_cache, "_STARTED", sys.maxsize)  # as if each were another process
-    pack = find_pack("koordinator")
-    assert pack is not None
+    pack = Layer("koordinator", dict([BARE]))  # whatever it holds
     pack_cache.results_of(pack, directory)
     pack_cache.results_of(
         Layer("koordinator", {**pack.files, "koordinator/more.yaml": "# more\n"}), directory
@@ -171,9 +190,8 @@ def test_a_program_that_was_replaced_while_it_runs_keeps_nothing(
 ) -> None:
     """What the old program makes must not be what the new one finds under its own key."""
     monkeypatch.setattr(pack_cache, "_STARTED", 0)
-    assert outcome(pack_remembering().compile(layer(BUNDLES[0]))) == outcome(
-        Compiler(find_pack).compile(layer(BUNDLES[0]))
-    )
+    own = layer(BUNDLES[0])
+    assert outcome(pack_remembering().compile(own)) == outcome(_PLAIN.compile(own))
     assert not list(directory.iterdir())
 
 
@@ -210,14 +228,11 @@ def spoilt_garbage(file: Path) -> None:
 @pytest.mark.parametrize(
     "spoil", [spoilt_writable, spoilt_link, spoilt_pipe, spoilt_cut, spoilt_empty, spoilt_garbage]
 )
-def test_what_is_spoilt_is_made_anew(directory: Path, spoil: object) -> None:
+def test_what_is_spoilt_is_made_anew(directory: Path, file: Path, spoil: object) -> None:
     assert callable(spoil)
-    pack_remembering().compile(layer(BUNDLES[0]))
-    (file,) = directory.iterdir()
+    own = layer(BUNDLES[0])
     spoil(file)
-    assert outcome(pack_remembering().compile(layer(BUNDLES[0]))) == outcome(
-        Compiler(find_pack).compile(layer(BUNDLES[0]))
-    )
+    assert outcome(pack_remembering().compile(own)) == outcome(_PLAIN.compile(own))
     assert not (directory.parents[1] / "sprung").exists()
     (file,) = directory.iterdir()
     status = file.lstat()
@@ -225,10 +240,18 @@ def test_what_is_spoilt_is_made_anew(directory: Path, spoil: object) -> None:
     assert stat.S_IMODE(status.st_mode) == 0o600
 
 
+def _nothing_is_kept() -> None:
+    """Whoever asks for what is kept gets nothing, and makes nothing for others."""
+    pack = find_pack("koordinator")
+    assert pack is not None
+    assert not pack_cache.results_of(pack, cache_directory())
+    assert not pack_cache.kept_results()
+
+
 def test_a_directory_that_others_may_write_is_left_alone(directory: Path) -> None:
     directory.chmod(0o777)
     assert cache_directory() is None
-    pack_remembering().compile(layer(BUNDLES[0]))
+    _nothing_is_kept()
     assert list(directory.iterdir()) == []
 
 
@@ -244,4 +267,4 @@ def test_a_directory_that_is_a_link_is_left_alone(directory: Path) -> None:
 def test_it_can_be_off(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
     assert cache_directory() is None
-    assert pack_remembering().compile(layer(BUNDLES[0])).graph is not None
+    _nothing_is_kept()
