@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test parts lint bench lock image try-image site clean
+.PHONY: help demo test soak parts lint bench lock image try-image site clean
 
 # Evaluated when a recipe runs, not before: `make help` and `make clean` set nothing up.
 ENVIRONMENT = venv=$$(bash .ci/environment)
@@ -15,8 +15,11 @@ help: ## what there is
 demo: ## a co-located day of 100 nodes in the embedded cluster; ARGS=--console shows it in a browser
 	@$(ENVIRONMENT); "$$venv/bin/koordpolicy" demo $(ARGS)
 
-test: ## the whole test suite
-	@$(ENVIRONMENT); "$$venv/bin/python" -m pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder $(ARGS)
+test: ## the test suite; ARGS="-k nearest" is handed on to pytest
+	@$(ENVIRONMENT); "$$venv/bin/python" -m pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder -m "not soak" $(ARGS)
+
+soak: ## the long stories of kills, load and whole walks that `make test` leaves out, ten minutes
+	@$(ENVIRONMENT); "$$venv/bin/python" -m pytest -m soak $(ARGS)
 
 parts: ## what the tests need of real programs, once; ARGS=--list says what is there
 	@$(ENVIRONMENT); "$$venv/bin/python" -m tests.parts $(ARGS)

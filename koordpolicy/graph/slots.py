@@ -1,12 +1,13 @@
 """From a kind's slots to decisions: their roots in one order, their defaults as constants."""
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
+from koordpolicy.language.cel.types import Type
 from koordpolicy.language.cel.values import NONE
 from koordpolicy.language.facts import ROOTS
 from koordpolicy.language.kinds import KINDS, Kind, Slot, literal_value, slots
@@ -21,7 +22,11 @@ def nameable_roots(kind: Kind) -> frozenset[str]:
 
 def roots_of(kind: Kind, slot: Slot) -> tuple[str, ...]:
     """The roots of a slot's expressions, in the order in which the language declares roots."""
-    named = kind.roots if slot.roots is None else slot.roots
+    return _ordered(kind.roots if slot.roots is None else slot.roots)
+
+
+@cache
+def _ordered(named: frozenset[str]) -> tuple[str, ...]:
     return tuple(name for name in ROOTS if name in named)
 
 
@@ -31,7 +36,14 @@ def default_of(slot: Slot) -> ir.Const:
         return constant(slot.type, NONE)
     if slot.default is None:
         return ir.Const(slot.type, value=None, key="null")
+    if isinstance(slot.default, str | bool | int | float):
+        return _read(slot.type, slot.default)
     return constant(slot.type, literal_value(slot.type, slot.default))
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _read(kind: Type, written: str | float) -> ir.Const:
+    return constant(kind, literal_value(kind, written))
 
 
 @cache

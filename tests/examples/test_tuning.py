@@ -55,6 +55,7 @@ def spent() -> float:
     return of.ru_utime + of.ru_stime
 
 
+@pytest.mark.soak
 def test_the_bad_pack_is_mended_within_the_budget(checkout: Path) -> None:
     (command,) = shown()
     trials, seconds = budget()

@@ -130,6 +130,7 @@ def test_the_comment_is_written_and_posted(
         assert "error[KP305]" in one["body"]
 
 
+@pytest.mark.soak
 def test_the_first_command_shows_a_difference_that_matters(request: pytest.FixtureRequest) -> None:
     """What it prints stands on the page, as far as it is shown, and jobs of CI simulate the same day."""
     page = README.read_text(encoding="utf-8")

@@ -20,6 +20,7 @@ import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -115,8 +116,9 @@ class Access:
 
         Small JSON bodies only; a PATCH is a merge patch, or server-side apply with `fieldManager` in the path.
         """
-        context = ssl.create_default_context(cafile=str(self.authority))
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30, context=context)
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", self.port, timeout=30, context=_trusting(self.authority.read_text("utf-8"))
+        )
         kind = "application/json"
         if method == "PATCH":
             kind = (
@@ -351,6 +353,12 @@ class ApiServer:
         with suppress(OSError, http.client.HTTPException):
             return self.access.request("GET", "/readyz")[0] == 200
         return False
+
+
+@lru_cache(maxsize=16)
+def _trusting(authority: str) -> ssl.SSLContext:
+    """What trusts the server of this certificate (PEM), and no other; made once, as it takes a while."""
+    return ssl.create_default_context(cadata=authority)
 
 
 def _audited(folder: Path, others: Sequence[str]) -> list[str]:

@@ -74,6 +74,7 @@ def pre_commit(sample: Sample, hooks: tuple[Path, str, Path], *arguments: str) -
     return ran.returncode, output
 
 
+@pytest.mark.soak
 def test_the_hooks(sample: Sample, hooks: tuple[Path, str, Path]) -> None:
     """One test for all, since making the environment takes most of the time."""
     code, output = pre_commit(sample, hooks, "run", "--all-files")

@@ -45,6 +45,7 @@ def complaints(*processes: Manager) -> list[str]:
     ]
 
 
+@pytest.mark.soak
 def test_who_is_killed_is_taken_back_and_who_is_stopped_takes_itself_back(site: Site) -> None:
     with site.manager("m1") as manager, site.process("scheduler", "s2") as stopped:
         with site.process("scheduler", "s1") as killed:
@@ -92,6 +93,7 @@ def test_a_scheduler_alone_leaves_a_status_that_the_server_takes(site: Site) -> 
         assert not complaints(scheduler)
 
 
+@pytest.mark.soak
 def test_forty_commits_in_a_row_are_reported_as_they_are(site: Site) -> None:
     for number in range(FILES):
         name = f"file-{number}"

@@ -108,6 +108,7 @@ def test_a_revision_goes_live_step_by_step_and_people_have_a_hand_on_it(site: Si
         assert {"RolloutStarted", "RolloutStep", "RolloutPaused", "RolloutCompleted"} <= reasons
 
 
+@pytest.mark.soak
 def test_an_aborted_revision_goes_nowhere_and_a_fix_begins_anew(site: Site) -> None:
     with site.manager("m1") as manager:
         site.eventually(lambda: site.offered() == 60_000, "the pack decides")

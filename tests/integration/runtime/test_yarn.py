@@ -163,6 +163,7 @@ def test_yarn_gets_what_pods_do_not_request_and_gives_it_back(site: Site, yarn: 
         assert operator.metric('koordpolicy_yarn_requests_total{request="update",result="200"}')
 
 
+@pytest.mark.soak
 def test_a_resource_manager_that_is_killed_changes_nothing_and_starts_anew_without_its_memory(
     site: Site, pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:
@@ -205,6 +206,7 @@ def test_a_node_manager_that_nobody_knows_is_told(site: Site, yarn: Yarn) -> Non
         assert _claimed(site) == 0
 
 
+@pytest.mark.soak
 def test_it_follows_policies_as_other_components_do_and_a_standby_goes_on(site: Site, yarn: Yarn) -> None:
     annotations = {"node.yarn.koordinator.sh": yarn.node()["id"]}
     _ask(site, "PATCH", f"/api/v1/nodes/{NODE}", {"metadata": {"annotations": annotations}})

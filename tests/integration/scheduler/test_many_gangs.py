@@ -84,6 +84,7 @@ def _submit(site: Site, name: str, size: int) -> None:
         site.pod(f"{name}-{number}", "1", metadata={"labels": {_LABEL: name}})
 
 
+@pytest.mark.soak
 def test_gangs_over_kills(pytestconfig: pytest.Config, site: Site) -> None:
     need(pytestconfig, "kwok")
     site.do("DELETE", _GROUPS)

@@ -5,6 +5,8 @@ out what would help costs the scheduler neither its health nor its lease.
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from tests.integration.scheduler.sites import Scheduler, Site, profile
 from tests.parts.apiserver import SYSTEM_NAMESPACE
 
@@ -55,6 +57,7 @@ def test_a_storm_of_events_brings_no_storm_of_attempts_and_conditions_follow_it(
         assert scheduler.metric("koordpolicy_scheduler_decision_seconds_count") >= 2
 
 
+@pytest.mark.soak
 def test_what_would_help_many_pods_costs_neither_health_nor_the_lease(site: Site) -> None:
     room = {"cpu": "10", "memory": "32Gi", "pods": "110"}
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Self
 
+import pytest
+
 from tests.integration.scheduler.sites import Scheduler, Site, bindings, profile
 from tests.parts.apiserver import ApiServer
 
@@ -88,6 +90,7 @@ def test_a_burst_is_bound_while_nodes_come_go_and_change(site: Site) -> None:
         assert scheduler.metric('koordpolicy_scheduler_attempts_total{result="error"}') == 0
 
 
+@pytest.mark.soak
 def test_killed_ten_times_nothing_is_lost_and_nothing_bound_twice(site: Site) -> None:
     chance = random.Random(SEED)
     with Storm(site, 200, 0.1) as storm:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+import pytest
+
 from koordpolicy.model.quantity import amount
 from tests.integration.scheduler.sites import Site
 
@@ -121,6 +123,7 @@ def test_what_nobody_asks_for_is_lent_and_taken_back(site: Site) -> None:
         site.eventually(lambda: teams.told("speech", "runtime") == 4000, "what was lent is told of")
 
 
+@pytest.mark.soak
 def test_under_load_and_kills_no_quota_has_more_than_it_may(site: Site) -> None:
     for name in ("a", "b"):
         site.node(name)

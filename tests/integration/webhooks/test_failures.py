@@ -104,6 +104,7 @@ def two_fronted(site: WebhookSite) -> Iterator[tuple[Manager, Manager]]:
         yield first, second
 
 
+@pytest.mark.soak
 def test_one_of_two_behind_fronts_is_killed(site: WebhookSite) -> None:
     """No creation fails, though its process dies with reviews that it has not answered."""
     with two_fronted(site) as (first, _):

@@ -456,6 +456,7 @@ STORM = """
 """
 
 
+@pytest.mark.soak
 def test_killed_twenty_times_files_end_as_policy_says(tmp_path: Path) -> None:
     needed = ("cpu", "cpuacct", "cpuset", "memory")
     if not all(os.access(f"{CGROUPS}/{one}", os.W_OK) for one in needed):
