@@ -18,7 +18,7 @@ demo: ## a co-located day of 100 nodes in the embedded cluster; ARGS=--console s
 test: ## the test suite; ARGS="-k nearest" is handed on to pytest
 	@$(ENVIRONMENT); "$$venv/bin/python" -m pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder -m "not soak" $(ARGS)
 
-soak: ## the long stories of kills, load and whole walks that `make test` leaves out, ten minutes
+soak: ## the long stories of kills, load and whole walks that `make test` leaves out
 	@$(ENVIRONMENT); "$$venv/bin/python" -m pytest -m soak $(ARGS)
 
 parts: ## what the tests need of real programs, once; ARGS=--list says what is there

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from koordpolicy import resources
-from koordpolicy.cli.bundle import find_pack
-from koordpolicy.graph import Compiler, Layer, RuleGraph
+from koordpolicy.graph import Layer, RuleGraph
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
 from koordpolicy.simulator.report import report
 from koordpolicy.simulator.simulation import Simulation, SimulationSettings
 from koordpolicy.simulator.workload import Arrival, Wave, Workload
 
 MINUTE = 60 * 10**9
-_COMPILER = Compiler(find_pack)
+_COMPILER = pack_remembering()
 
 
 def graph_with(*documents: str, replacing: Mapping[str, str] | None = None) -> RuleGraph:

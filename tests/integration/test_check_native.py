@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from koordpolicy.cli.bundle import find_pack
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
-from koordpolicy.graph import Compiler
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
 
 DOCUMENTS = (
     {"kind": "PolicyBundle", "metadata": {"name": "ours"}, "spec": {"extends": []}},
@@ -46,7 +45,7 @@ def test_it_is_told_beside_the_findings(
     monkeypatch.chdir(tmp_path)
     out, err = io.StringIO(), io.StringIO()
     terminal = Terminal(out, err)
-    code = main(("check", "--native", "-o", output), terminal, Compiler(find_pack))
+    code = main(("check", "--native", "-o", output), terminal, pack_remembering())
     assert code == 0  # it is a note: what stays with the webhook works all the same
     said = {"out": out.getvalue(), "err": err.getvalue()}
     assert " ".join(TOLD.split()) in " ".join(said[where].split())  # whatever the width

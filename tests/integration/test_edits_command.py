@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from koordpolicy.cli.bundle import find_pack
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import Compiler
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
 
 WRONG = """\
 apiVersion: koordpolicy.io/v1alpha
@@ -36,7 +36,7 @@ GUESS = RIGHT.replace("unschedulable", "unschedulabel")
 
 @pytest.fixture(scope="module")
 def compiler() -> Compiler:
-    return Compiler(find_pack)
+    return pack_remembering()
 
 
 def run(compiler: Compiler, *words: str, given: str = "") -> tuple[int, str, str]:

@@ -13,7 +13,7 @@ import pytest
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import Compiler
-from koordpolicy.runtime.policies.packs import find_pack
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
 from tests.conftest import REPOSITORY
 
 GUIDE = REPOSITORY / "schemas" / "guide"
@@ -29,7 +29,7 @@ _WIDEST = 80
 
 @pytest.fixture(scope="module")
 def compiler() -> Compiler:
-    return Compiler(find_pack)
+    return pack_remembering()
 
 
 def _printed(command: str, compiler: Compiler) -> str:

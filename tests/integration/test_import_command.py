@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from koordpolicy.cli.bundle import find_pack
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import Compiler
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
 from tests.conftest import REPOSITORY
 from tests.parts.deployed import install
 from tests.parts.shared import SharedServer
@@ -36,7 +36,7 @@ CONFIG = {
 
 @pytest.fixture(scope="module")
 def compiler() -> Compiler:
-    return Compiler(find_pack)
+    return pack_remembering()
 
 
 def run(compiler: Compiler, *words: str) -> tuple[int, str, str]:

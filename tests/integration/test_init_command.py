@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from koordpolicy.cli.bundle import find_pack
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import Compiler
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
 
 
 @pytest.fixture(scope="module")
 def compiler() -> Compiler:
-    return Compiler(find_pack)
+    return pack_remembering()
 
 
 def run(compiler: Compiler, *words: str) -> tuple[int, str, str]:

@@ -198,6 +198,7 @@ def test_workers_need_no_files_of_ours(here: Path, start: Callable[..., Cluster]
     assert (code, told) == tune(*day, "--trials", "2", aim=aim)[:2]
 
 
+@pytest.mark.soak
 def test_a_worker_that_is_killed_loses_nothing(here: Path, start: Callable[..., Cluster]) -> None:
     cluster = start("a", "b")
     killed: list[str] = []

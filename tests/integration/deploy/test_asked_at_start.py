@@ -56,6 +56,7 @@ def audited(
         yield server.access, folder
 
 
+@pytest.mark.soak
 def test_processes_that_begin_are_refused_nothing(audited: tuple[Access, Path], tmp_path: Path) -> None:
     access, folder = audited
     koordinator = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "koordinator-system"}}

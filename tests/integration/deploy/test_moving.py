@@ -297,6 +297,7 @@ def walk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Walk]:
         yield made
 
 
+@pytest.mark.soak
 def test_the_page_is_walked(walk: Walk, request: pytest.FixtureRequest) -> None:
     text = PAGE.read_text(encoding="utf-8")
 

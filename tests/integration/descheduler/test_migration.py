@@ -213,6 +213,7 @@ def _check(seen: Observer, before: set[str]) -> None:
     )
 
 
+@pytest.mark.soak
 def test_a_full_node_is_relieved_with_room_before_each_pod_goes_over_kills(site: Site) -> None:
     draw = random.Random(11)
     seen = Observer(site)

@@ -56,6 +56,7 @@ def _cut(proxy: ServerProxy) -> None:
 
 
 @pytest.mark.parametrize("trouble", [_silent, _refused, _cut], ids=["silent", "refused", "cut"])
+@pytest.mark.soak
 def test_what_changed_meanwhile_is_written_afterwards(
     trouble: Callable[[ServerProxy], None], site: Site, server: ApiServer
 ) -> None:

@@ -45,7 +45,6 @@ def complaints(*processes: Manager) -> list[str]:
     ]
 
 
-@pytest.mark.soak
 def test_who_is_killed_is_taken_back_and_who_is_stopped_takes_itself_back(site: Site) -> None:
     with site.manager("m1") as manager, site.process("scheduler", "s2") as stopped:
         with site.process("scheduler", "s1") as killed:
@@ -71,6 +70,7 @@ def test_who_is_killed_is_taken_back_and_who_is_stopped_takes_itself_back(site: 
         assert not complaints(manager, stopped)
 
 
+@pytest.mark.soak
 def test_a_scheduler_alone_leaves_a_status_that_the_server_takes(site: Site) -> None:
     with site.process("scheduler", "s1") as scheduler:
         site.eventually(

@@ -197,6 +197,7 @@ def test_a_resource_manager_that_is_killed_changes_nothing_and_starts_anew_witho
             assert {outcome for outcome, _ in _diagnosed(site)} == {"ok"}
 
 
+@pytest.mark.soak
 def test_a_node_manager_that_nobody_knows_is_told(site: Site, yarn: Yarn) -> None:
     annotations = {"node.yarn.koordinator.sh": "elsewhere:8041"}
     _ask(site, "PATCH", f"/api/v1/nodes/{NODE}", {"metadata": {"annotations": annotations}})

@@ -137,6 +137,7 @@ def test_a_front_waits_for_its_manager_where_nobody_else_is_left(site: WebhookSi
         assert all("failed calling webhook" in words for _, words in load.failed), load.failed
 
 
+@pytest.mark.soak
 def test_one_of_two_is_stopped(site: WebhookSite) -> None:
     """It answers what it was asked, and whoever still comes; then nobody is led to it any more."""
     with two(site) as (first, second, proxy, _):
@@ -211,6 +212,7 @@ def test_with_none_left_the_failure_policy_holds(site: WebhookSite) -> None:
         assert refused == []
 
 
+@pytest.mark.soak
 def test_certificates_are_rotated_under_load(site: WebhookSite) -> None:
     with two(site, "--webhook-cert-lifetime", "12s"):
         seen = {serving(site)}

@@ -57,6 +57,7 @@ def names(site: WebhookSite) -> list[str]:
     return [one["name"] for one in site.entries("validating")]
 
 
+@pytest.mark.soak
 def test_a_rule_moves_to_the_api_server_holds_without_us_and_comes_back(site: WebhookSite) -> None:
     site.write("team.yaml", team())
     with site.serving("m1", FLAG):

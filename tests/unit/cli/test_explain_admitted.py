@@ -7,11 +7,11 @@ from typing import Any
 from koordpolicy.cli.explain_admission import READ
 from koordpolicy.cli.explain_admitted import plain_admitted
 from koordpolicy.cli.pod_policies import Policies
-from koordpolicy.graph import Compiler, Layer, RuleGraph
+from koordpolicy.graph import Layer, RuleGraph
 from koordpolicy.kube.resources import CLUSTER_COLOCATION_PROFILES
 from koordpolicy.manager.webhooks.rehearsal import PictureObjects, Rehearsal
 from koordpolicy.model.protocol import BATCH_CPU, DEVICE_ALLOCATED, EXTENDED_RESOURCE_SPEC
-from koordpolicy.runtime.policies.packs import find_pack
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
 
 API = "apiVersion: koordpolicy.io/v1alpha1\n"
 BUNDLE = f"{API}kind: PolicyBundle\nmetadata: {{name: ours}}\nspec: {{extends: [koordinator]}}\n"
@@ -35,7 +35,7 @@ QOS = "koordinator.sh/qosClass"
 @cache
 def graph(*own: str) -> RuleGraph:
     files = {"koordpolicy.yaml": BUNDLE, **{f"own{at}.yaml": text for at, text in enumerate(own)}}
-    compilation = Compiler(find_pack).compile(Layer("bundle", files))
+    compilation = pack_remembering().compile(Layer("bundle", files))
     assert compilation.graph is not None, compilation.found
     return compilation.graph
 

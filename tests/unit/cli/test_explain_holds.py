@@ -13,7 +13,7 @@ from koordpolicy.cli.explain_pod import pod_named
 from koordpolicy.cli.pod_policies import Policies
 from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.snapshot_facts import SnapshotFacts
-from koordpolicy.graph import Compiler, Layer, RuleGraph
+from koordpolicy.graph import Layer, RuleGraph
 from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.model.protocol import (
@@ -30,7 +30,7 @@ from koordpolicy.model.protocol import (
     RUNS_ANNOTATION,
 )
 from koordpolicy.model.time import NANOSECONDS, parse_time
-from koordpolicy.runtime.policies.packs import find_pack
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
 
 API = "apiVersion: koordpolicy.io/v1alpha1\n"
 BUNDLE = f"{API}kind: PolicyBundle\nmetadata: {{name: ours}}\nspec: {{extends: [koordinator]}}\n"
@@ -85,7 +85,7 @@ SPEED = "node.koordinator.sh/cpu-normalization-ratio"
 @cache
 def graph(*own: str) -> RuleGraph:
     files = {"koordpolicy.yaml": BUNDLE, **{f"own{at}.yaml": text for at, text in enumerate(own)}}
-    compilation = Compiler(find_pack).compile(Layer("bundle", files))
+    compilation = pack_remembering().compile(Layer("bundle", files))
     assert compilation.graph is not None, compilation.found
     return compilation.graph
 

@@ -5,15 +5,15 @@ from typing import Any
 
 from koordpolicy.console.frames import COLUMNS, NOBODY
 from koordpolicy.console.worlds.pictured import PicturedWorld
-from koordpolicy.graph import Compiler, Layer, RuleGraph
+from koordpolicy.graph import Layer, RuleGraph
 from koordpolicy.kube.snapshot import Snapshot
-from koordpolicy.runtime.policies.packs import find_pack
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
 
 
 @cache
 def graph() -> RuleGraph:
     text = "apiVersion: koordpolicy.io/v1alpha1\nkind: PolicyBundle\nmetadata: {name: a}\nspec: {extends: [koordinator]}\n"
-    made = Compiler(find_pack).compile(Layer("bundle", {"koordpolicy.yaml": text})).graph
+    made = pack_remembering().compile(Layer("bundle", {"koordpolicy.yaml": text})).graph
     assert made is not None
     return made
 

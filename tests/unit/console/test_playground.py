@@ -8,8 +8,9 @@ import pytest
 
 from koordpolicy.console.playground import LIMITS, Playground
 from koordpolicy.console.worlds.world import CannotAnswer
-from koordpolicy.graph import Compiler, Layer
-from koordpolicy.runtime.policies.packs import OWN, find_pack
+from koordpolicy.graph import Layer
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
+from koordpolicy.runtime.policies.packs import OWN
 from koordpolicy.runtime.trial.client import start_trials
 from koordpolicy.runtime.trial.limits import TrialLimits
 
@@ -42,7 +43,7 @@ def playground(limits: TrialLimits = LIMITS) -> Iterator[Playground]:
     """It, with a process that compiles for it."""
     trials = start_trials(limits)
     assert trials is not None
-    compiler = Compiler(find_pack)
+    compiler = pack_remembering()
     with trials:
         live = compiler.compile(Layer(OWN, FILES)).graph
         assert live is not None
@@ -59,7 +60,7 @@ def test_what_is_edited_is_compiled_elsewhere_with_the_same_findings() -> None:
         assert (told["compiles"], told["problem"]) == (False, "")
         (finding,) = [found for found in told["findings"] if found["severity"] == "error"]
         assert (finding["code"], finding["file"], finding["from"][0]) == ("KP305", "pool.yaml", 5)
-        aside = Compiler(find_pack).compile(Layer(OWN, {**FILES, **bad}))
+        aside = pack_remembering().compile(Layer(OWN, {**FILES, **bad}))
         assert [found["message"] for found in told["findings"]] == [
             found.message for found in sorted(aside.found, key=lambda found: found.order)
         ]

@@ -2,10 +2,11 @@
 
 import pytest
 
-from koordpolicy.graph import Compiler, Layer
-from koordpolicy.runtime.policies.packs import BARE, OWN, find_pack
+from koordpolicy.graph import Layer
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
+from koordpolicy.runtime.policies.packs import BARE, OWN
 
-COMPILER = Compiler(find_pack)
+COMPILER = pack_remembering()
 ALL = "name: own, candidates: true, relocating: {better: false}"
 SOME_NODES = "{cel: \"node.labels[?'pool'].orValue('') == 'old'\"}"
 

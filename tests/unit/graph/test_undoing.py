@@ -2,8 +2,9 @@
 
 import pytest
 
-from koordpolicy.graph import Compiler, Layer
-from koordpolicy.runtime.policies.packs import BARE, OWN, find_pack
+from koordpolicy.graph import Layer
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
+from koordpolicy.runtime.policies.packs import BARE, OWN
 
 PACKS = "{name: HighNodeUtilization, enabled: true}"
 SPREADS = "{name: LowNodeUtilization, enabled: true, load: {low: {cpu: 30%}, high: {cpu: 60%}}}"
@@ -40,7 +41,7 @@ OWN_PACKING = (
 OWN_BY_USE = OWN_PACKING.replace("requested.cpu", "usage.total.cpu")
 
 
-COMPILER = Compiler(find_pack)
+COMPILER = pack_remembering()
 
 
 def undone(*documents: str) -> list[str]:

@@ -6,7 +6,7 @@ from koordpolicy.graph import Compiler, Layer
 from koordpolicy.graph.testing import run_tests
 from koordpolicy.language.kinds import KINDS
 from koordpolicy.language.manual.examples import EXAMPLES
-from koordpolicy.runtime.policies.packs import find_pack
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
 
 BUNDLE = EXAMPLES["PolicyBundle"].replace("  tests: {minimumCoverage: 80}\n", "")
 SOMETHING = EXAMPLES["CPUSuppress"]
@@ -14,7 +14,7 @@ SOMETHING = EXAMPLES["CPUSuppress"]
 
 @pytest.fixture(scope="module")
 def compiler() -> Compiler:
-    return Compiler(find_pack)
+    return pack_remembering()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from koordpolicy.cli.bundle import find_pack
 from koordpolicy.graph import Compiler, Layer
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
 
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("sound.yaml"))
 
 
 @pytest.fixture(scope="module")
 def compiler() -> Compiler:
-    return Compiler(find_pack)
+    return pack_remembering()
 
 
 def flow(data: Any) -> str:

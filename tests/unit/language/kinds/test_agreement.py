@@ -48,7 +48,7 @@ def documents() -> dict[str, Any]:
 
 WRITTEN = documents()
 FULL = {kind: sample(kind) for kind in KINDS}
-SHARE = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 40
+SHARE = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 80
 """One of how many mutations is tried; which ones changes from field to field."""
 
 

@@ -4,16 +4,17 @@ from typing import Any
 
 import pytest
 
-from koordpolicy.graph import Compiler, Layer, RuleGraph
+from koordpolicy.graph import Layer, RuleGraph
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.runtime.policies.node_slo import configuration_of, revision_of
-from koordpolicy.runtime.policies.packs import OWN, find_pack
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
+from koordpolicy.runtime.policies.packs import OWN
 
 NODE = {"node": {"labels": {}, "annotations": {}, "name": "n", "capacity.cpu": 20_000}}
 
 
 def graph_of(spec: dict[str, Any]) -> RuleGraph:
-    compiler = Compiler(find_pack)
+    compiler = pack_remembering()
     revision = revision_of({"metadata": {"name": "n"}, "spec": spec}, compiler)
     graph = compiler.compile(Layer(OWN, revision.files)).graph
     assert graph is not None

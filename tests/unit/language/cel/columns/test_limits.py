@@ -174,6 +174,7 @@ def test_chains_beyond_what_a_text_can_say(name: str) -> None:
     [(ir.And, 'node.name != "x{0}"'), (ir.Or, 'node.labels["a{0}"] == "x"')],
     ids=["and", "or"],
 )
+@pytest.mark.soak
 def test_ten_thousand_clauses(logic: type[ir.And] | type[ir.Or], text: str) -> None:
     node = logic(BOOL, tuple(typed(text.format(at)) for at in range(10, 10_010)))
     programs = compile_columns(node, "node", ROOT_NAMES), compile_row(ROOT_NAMES, node)
