@@ -192,6 +192,10 @@ def test_nothing_is_cut_on_paper(crowded: str, part: Callable[[str], Path]) -> N
     looked_at(part("chromium"), look)
 
 
+LOOKED_THROUGH = ((1280, False), (400, True))
+"""The screens on which axe looks at a page with very much on it, which takes half a minute each."""
+
+
 def test_the_page_is_readable_on_screens_wide_and_narrow_light_and_dark(
     crowded: str, part: Callable[[str], Path]
 ) -> None:
@@ -202,7 +206,8 @@ def test_the_page_is_readable_on_screens_wide_and_narrow_light_and_dark(
                 await tab.go(crowded)
                 assert await tab.ask("document.documentElement.scrollWidth <= innerWidth"), width
                 assert await tab.ask(OVERLAPPING) == [], width
-                assert await axe(tab) == [], (width, dark)
+                if (width, dark) in LOOKED_THROUGH:
+                    assert await axe(tab) == [], (width, dark)
         # What is wider than a small screen can be moved to the side by the keyboard.
         await tab.press("Tab")
         focused = "getComputedStyle(document.activeElement).outlineStyle + document.activeElement.className"

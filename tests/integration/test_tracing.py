@@ -77,6 +77,7 @@ def node(own_apiserver: Callable[..., ApiServer], tmp_path: Path) -> Iterator[No
         node.clean()
 
 
+@pytest.mark.soak
 def test_a_pods_way_is_one_trace(node: Node, pytestconfig: pytest.Config, tmp_path: Path) -> None:
     (program,) = need(pytestconfig, "otel-collector")
     access = node.access

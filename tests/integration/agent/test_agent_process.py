@@ -193,6 +193,7 @@ def test_the_node_slo_of_a_stock_manager_is_obeyed_and_undone_at_the_stop(node: 
     assert node.file("cpu", best_effort, "cpu.cfs_quota_us") == "-1"
 
 
+@pytest.mark.soak
 def test_a_dry_run_is_told_of_by_status_while_it_runs_and_touches_nothing(node: Node) -> None:
     group = node.pod("batch")
     policies = node.folder / "policies"

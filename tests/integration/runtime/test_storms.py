@@ -99,6 +99,7 @@ def storm(tmp_path: Path) -> Iterator[Storm]:
 
 
 @pytest.mark.parametrize("code", REASONS)
+@pytest.mark.soak
 def test_what_is_not_taken_is_told_and_written_once_it_is_over(
     code: int, server: ApiServer, storm: Storm, tmp_path: Path
 ) -> None:

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from koordpolicy.model.cpuset import parse_cpuset
 from koordpolicy.model.protocol import (
     CPU_TOPOLOGY,
@@ -72,6 +74,7 @@ def _check(site: Site, asked: dict[str, int]) -> None:
             taken[node, cpu] = name
 
 
+@pytest.mark.soak
 def test_killed_again_and_again_no_cpu_is_two_pods(site: Site) -> None:
     for name in ("a", "b"):
         machine(site, name)

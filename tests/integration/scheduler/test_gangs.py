@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
+import pytest
+
 from tests.integration.scheduler.sites import Site
 
 _GROUPS: Final = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/podgroups"
@@ -40,6 +42,7 @@ def _status(site: Site) -> dict[str, dict[str, Any]]:
     return {one["metadata"]["name"]: one.get("status", {}) for one in site.do("GET", _GROUPS)["items"]}
 
 
+@pytest.mark.soak
 def test_killed_again_and_again_every_gang_is_whole_or_absent(site: Site) -> None:
     site.do("DELETE", _GROUPS)
     for number in range(5):

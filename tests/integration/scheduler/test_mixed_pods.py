@@ -200,6 +200,7 @@ def _round(lab: Laboratory, kill: int) -> None:
     lab.gang(f"gang-{kill}", 2)
 
 
+@pytest.mark.soak
 def test_killed_again_and_again_all_is_promised_once(pytestconfig: pytest.Config, site: Site) -> None:
     need(pytestconfig, "kwok")
     _furnish(site)

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from koordpolicy.model.cpuset import parse_cpuset
 from koordpolicy.model.protocol import QOS_CLASS, RESOURCE_STATUS
 from tests.integration.scheduler.sites import Site
@@ -85,6 +87,7 @@ def _own(site: Site, name: str, app: str) -> None:
     )
 
 
+@pytest.mark.soak
 def test_killed_again_and_again_owners_have_the_cpus_that_are_kept(site: Site) -> None:
     machine(site, "a", zones=1)
     template = {

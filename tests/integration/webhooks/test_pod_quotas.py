@@ -29,6 +29,7 @@ def site(server: ApiServer, tmp_path: Path) -> WebhookSite:
     return make_webhook_site(server.access, tmp_path)
 
 
+@pytest.mark.soak
 def test_what_is_created_at_once_never_exceeds_a_quota(site: WebhookSite) -> None:
     admission = {"enabled": True, "retries": 20, "retryJitter": "20ms"}
     site.write("quotas.yaml", policy("QuotaTree", "counted", {"admission": admission}))
