@@ -90,9 +90,9 @@ def _steps(records: Records, base: Records) -> Iterator[_Step]:
             for path in dict.fromkeys((*value, *usual)):
                 yield _as_usual(root, path, usual)
                 for plain in _plainer(value.get(path)):
-                    yield _given(root, path, plain)
+                    yield _given(root, path, plain, usual)
                 for everyday in _everyday(root, path, value.get(path)):
-                    yield _given(root, path, everyday)
+                    yield _given(root, path, everyday, usual)
         elif not isinstance(value, Mapping):
             yield _whole(root, usual)
             if isinstance(value, Timestamp) and isinstance(usual, Timestamp):
@@ -124,12 +124,12 @@ def _as_usual(root: str, path: str, usual: Mapping[str, Any]) -> _Step:
     return step
 
 
-def _given(root: str, path: str, value: Any) -> _Step:
+def _given(root: str, path: str, value: Any, usual: Mapping[str, Any]) -> _Step:
     def step(records: Records) -> Records | None:
         record = records[root]
         known = record.get(path)
-        if path not in record or not _is_plainer(value, known):
-            return None
+        if path not in record or (path in usual and known is usual[path]) or not _is_plainer(value, known):
+            return None  # what is as usual is as plain as can be
         return {**records, root: {**record, path: value}}
 
     return step
