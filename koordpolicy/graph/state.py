@@ -121,17 +121,17 @@ class State:
     decisions: dict[DecisionKey, Decision] = field(default_factory=dict)
     invariants: list[Invariant] = field(default_factory=list)
     possible: dict[Rule, RuleValues] = field(default_factory=dict)
-    resolved: Expressions | None = None
     progress: Progress = silent
     probe: Probe | None = None
     above: Layer | None = None
+    _expressions: Expressions | None = field(default=None, init=False, repr=False)
 
     @property
     def expressions(self) -> Expressions:
         """Decisions as expressions, each made once for all checks; to be asked once decisions and constants are complete."""
-        if self.resolved is None:
-            self.resolved = Expressions(self.decisions, self.constants)
-        return self.resolved
+        if self._expressions is None:
+            self._expressions = Expressions(self.decisions, self.constants)
+        return self._expressions
 
     @property
     def every_layer(self) -> tuple[Layer, ...]:

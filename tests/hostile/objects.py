@@ -481,7 +481,7 @@ SHARE: Final = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 3
 
 
 def each_spoiled(real: Json) -> Iterator[tuple[str, Json]]:
-    """An object with one place after the other spoiled by the values, one after the other, with a word on what was done."""
+    """An object with one place after the other spoiled by some of the values (see `SHARE`), with a word on what was done."""
     for number, path in enumerate(places(real)):
         if path in _KEPT:
             continue

@@ -1,7 +1,9 @@
 """A few changes in every run of the suite; `python -m tests.mutations` judges thousands."""
 
+import pytest
+
 from koordpolicy.graph.proof.draws import Draws
-from tests.mutations.__main__ import bench
+from tests.mutations.__main__ import bench, drawn
 from tests.mutations.judge import BUNDLE, sources
 
 COUNT = 12
@@ -25,4 +27,8 @@ def test_every_change_is_found_or_proved_to_change_nothing() -> None:
 def test_the_sources_are_the_pack_the_examples_the_guide_and_a_bundle_of_ours() -> None:
     names = {one.name.partition("/")[0] for one in sources()}
     assert names == {"policies", "examples", "guide", "tests"}
-    assert len(names) < len(sources())
+
+
+@pytest.mark.soak
+def test_there_are_thousands_of_changes() -> None:
+    assert len(drawn(1)) > 2_500

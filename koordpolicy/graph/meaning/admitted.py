@@ -1,7 +1,6 @@
 """Admission rules that read of what they are not about: a rule on quotas sees no pod."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from koordpolicy.diagnostics import Note, Span
@@ -29,7 +28,7 @@ def admitted(state: State) -> None:
         resource, there = about[key.subject]
         known = ADMITTED.get(resource, frozenset(ROOTS))
         for rule in decision.rules:
-            for read in sorted(state.cache.get(("roots", rule), partial(roots_read, rule)) - known):
+            for read in sorted(roots_read(state, rule) - known):
                 place = mention(units[rule.layer, rule.document], rule, read)
                 if (place, read) in told:
                     continue

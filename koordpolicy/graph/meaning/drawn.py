@@ -6,7 +6,6 @@ from itertools import islice, product
 from typing import Any, Final
 
 from koordpolicy.diagnostics import Note, Severity
-from koordpolicy.graph.decide import Expressions
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.meaning.constants import Said, values_of
 from koordpolicy.graph.neutral import records_of
@@ -91,10 +90,9 @@ def _said(state: State, subject: str, field: str) -> tuple[Said, ...]:
 
 def _example(state: State, subject: str, qos: Said | None, band: Said) -> str:
     """A pod that gets this class and band, in words; empty where none was found, as where arms exclude each other."""
-    expressions = state.expressions
-    holds = [_gives(state, expressions, subject, "band", band.value)]
+    holds = [_gives(state, subject, "band", band.value)]
     if qos is not None:
-        holds.append(_gives(state, expressions, subject, "qosClass", qos.value))
+        holds.append(_gives(state, subject, "qosClass", qos.value))
     else:
         pod = ir.Var(ROOTS["pod"].type, "pod")
         unlabelled = ir.Call(BOOL, "_==_", (ir.Field(STRING, pod, "qosLabel"), constant(STRING, "")))
@@ -103,14 +101,14 @@ def _example(state: State, subject: str, qos: Said | None, band: Said) -> str:
         holds += [unlabelled, ir.Call(BOOL, "!_(bool)", (labelled,))]
     enabled = state.decisions.get(DecisionKey(_PROFILE, subject, "enabled"))
     if enabled is not None and enabled.rules:
-        holds.append(expressions.value(enabled))
+        holds.append(state.expressions.value(enabled))
     given = ir.And(BOOL, tuple(holds)) if len(holds) > 1 else holds[0]
     return state.cache.get(("drawn", given), partial(_searched, state, given))
 
 
-def _gives(state: State, expressions: Expressions, subject: str, field: str, value: object) -> ir.Node:
+def _gives(state: State, subject: str, field: str, value: object) -> ir.Node:
     decision = state.decisions[DecisionKey(_PROFILE, subject, field)]
-    return ir.Call(BOOL, "_==_", (expressions.value(decision), constant(STRING, value)))
+    return ir.Call(BOOL, "_==_", (state.expressions.value(decision), constant(STRING, value)))
 
 
 def _searched(state: State, given: ir.Node) -> str:

@@ -7,7 +7,6 @@ from typing import Final
 from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.analysis.outcome import outcome
-from koordpolicy.graph.decide import Expressions
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.graph.state import State, Unit
 from koordpolicy.language.cel import ir
@@ -34,9 +33,8 @@ def profiles(state: State) -> None:
         if isinstance(unit.spec, SchedulingProfileSpec):
             units.setdefault(unit.target, []).append(unit)
     wrong = {found.span.file for found in state.found if found.severity is Severity.ERROR}
-    expressions = state.expressions
     checked = {
-        target: _checked(state, expressions, target)
+        target: _checked(state, target)
         for target, own in units.items()
         if not any(unit.document.file in wrong for unit in own)
     }
@@ -147,30 +145,30 @@ def _names_room(state: State, rule: Rule) -> bool:
     )
 
 
-def _checked(state: State, expressions: Expressions, target: str) -> ir.Node:
+def _checked(state: State, target: str) -> ir.Node:
     """For which pods some filter of a profile checks room, as an expression."""
     items = {
         DecisionKey(key.kind, key.subject, key.field.rpartition("].")[0] + "]")
         for key in state.decisions
         if key.target == target and key.field.startswith("filters[")
     }
-    return _any(_item(state, expressions, item) for item in sorted(items))
+    return _any(_item(state, item) for item in sorted(items))
 
 
-def _item(state: State, expressions: Expressions, item: DecisionKey) -> ir.Node:
+def _item(state: State, item: DecisionKey) -> ir.Node:
     """For which pods one filter checks room."""
     enabled, plugin, require = (_of(state, item, field) for field in ("enabled", "plugin", "require"))
-    checks = [] if plugin is None else [_with_room(state, expressions.value(plugin))]
+    checks = [] if plugin is None else [_with_room(state, state.expressions.value(plugin))]
     for rule in _rules(require):
-        value = expressions.resolved(rule.value, rule.key)
+        value = state.expressions.resolved(rule.value, rule.key)
         if _reads_room(value) and outcome(value) is None:
-            test, _ = expressions.test(rule)
+            test, _ = state.expressions.test(rule)
             checks.append(_TRUE if test is None else test)
     found = _any(checks)
     if found == _FALSE or not _rules(enabled):
         return found
     assert enabled is not None
-    return fold(ir.And(BOOL, (expressions.value(enabled), found)))
+    return fold(ir.And(BOOL, (state.expressions.value(enabled), found)))
 
 
 def _of(state: State, item: DecisionKey, field: str) -> Decision | None:

@@ -67,15 +67,15 @@ def _through_parameters(state: State) -> None:
 
 def _read_behind(key: DecisionKey, state: State) -> dict[str, Rule]:
     """The roots that a parameter reads, by way of others too, each with a rule that does."""
-    return {
-        root: rule
-        for rule in rules_behind([key], state.decisions)
-        for root in state.cache.get(("roots", rule), partial(roots_read, rule))
-    }
+    return {root: rule for rule in rules_behind([key], state.decisions) for root in roots_read(state, rule)}
 
 
-def roots_read(rule: Rule) -> frozenset[str]:
+def roots_read(state: State, rule: Rule) -> frozenset[str]:
     """The roots that a rule's value or match names."""
+    return state.cache.get(("roots", rule), partial(_roots_in, rule))
+
+
+def _roots_in(rule: Rule) -> frozenset[str]:
     nodes = [rule.value] if rule.match.test is None else [rule.value, rule.match.test]
     return frozenset(
         node.name
