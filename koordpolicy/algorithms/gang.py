@@ -26,7 +26,8 @@ from koordpolicy.model.pod import PodKey
 @dataclass(frozen=True, slots=True)
 class GangParameters:
     """How a gang is placed. `wait` is in nanoseconds, `group` the gangs that are placed together, itself among them, in order;
-    `network` how it is gathered in the network of the cluster, None where it is not.
+    `takes_along` says that those of other namespaces go with it even where they do not name it; `network` how it is gathered in the
+    network of the cluster, None where it is not.
     """
 
     minimum: int
@@ -36,6 +37,7 @@ class GangParameters:
     match_policy: str = "once-satisfied"
     wait: int = 0
     network: GangNetwork | None = None
+    takes_along: bool = False
 
 
 @dataclass(slots=True)

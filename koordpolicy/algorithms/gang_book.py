@@ -25,7 +25,7 @@ class GangBook:
     A pod that belongs to none is not known here. Steps of pods that are not known are passed over.
 
     A gang waits for all that it names. What becomes of it concerns those of them alone that are of its namespace, or name it as well:
-    nobody moves other people's gangs by naming them.
+    nobody moves other people's gangs by naming them, unless policy says that it takes them along.
     """
 
     def __init__(self, rules: GangRules) -> None:
@@ -377,7 +377,7 @@ def _concerns(gang: Gang, other: Gang) -> bool:
     mine, theirs = gang.parameters, other.parameters
     if other is gang or (mine is not None and theirs is not None and mine.group is theirs.group):
         return True  # as nearly always
-    if _namespace(gang.id) == _namespace(other.id):
+    if (mine is not None and mine.takes_along) or _namespace(gang.id) == _namespace(other.id):
         return True
     return theirs is not None and gang.id in theirs.group
 

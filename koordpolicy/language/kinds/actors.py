@@ -449,7 +449,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         "GangScheduling",
         _SCHEDULED,
         (
-            "gangOfPod declaredBy initialised minimum total mode matchPolicy waitingTime groups mostTogether complete satisfied free "
+            "gangOfPod declaredBy initialised minimum total mode matchPolicy waitingTime groups mostTogether acrossNamespaces complete satisfied free "
             "rejectsTogether placement queue queue.oneEnters queue.finishesFirst queue.starves network network.enabled "
             "network.mustGather network.mustShare network.preferShare network.multiples network.candidates network.filling network.countsMembers"
         ),

@@ -295,6 +295,18 @@ class GangSchedulingSpec(PolicySpec):
             default=200,
         ),
     ] = None
+    across_namespaces: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "Which gangs of other namespaces go with it of those that `groups` names: those that name it as well (`Mutual`), or all "
+            "(`Named`). Pods of those that go with it are tried in its rounds, give their nodes back and are bound with it; for all "
+            "others it waits, and nothing becomes of them.",
+            choices=("Mutual", "Named"),
+            roots=_DECLARED,
+            default="Mutual",
+        ),
+    ] = None
     complete: Annotated[
         Value,
         Slot(BOOL, "Whether enough of its pods are there to try to place it.", roots=_GANG, default=True),

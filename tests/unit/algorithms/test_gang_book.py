@@ -382,11 +382,16 @@ class Crowd:
     """A gang `own/g` of two pods, one of which waits on a node, and `other/x`, a stranger's, which names the gangs of `named`."""
 
     def __init__(
-        self, named: tuple[str, ...], stranger: str = "other/x", theirs: tuple[str, ...] = ()
+        self,
+        named: tuple[str, ...],
+        stranger: str = "other/x",
+        theirs: tuple[str, ...] = (),
+        *,
+        takes_along: bool = False,
     ) -> None:
         self.book = GangBook(Rules())
         self.book.set_gang("own/g", GangParameters(2, theirs or ("own/g",), wait=1))
-        self.book.set_gang(stranger, GangParameters(1, named, wait=1))
+        self.book.set_gang(stranger, GangParameters(1, named, wait=1, takes_along=takes_along))
         for at in range(2):
             self.book.set_pod(("own", str(at)), "own/g")
         self.stranger = stranger.partition("/")[0], "x"
@@ -438,3 +443,19 @@ def test_gangs_of_one_namespace_and_those_that_name_each_other_go_together(
     crowd.book.permit(("own", "0"))
     assert crowd.book.begin(crowd.stranger) is None
     assert crowd.book.failed(crowd.stranger, "no node") == (("own", "0"),)
+
+
+def test_gangs_of_other_namespaces_go_with_one_that_names_them_where_policy_says_so() -> None:
+    crowd = Crowd(("other/x", "own/g"), takes_along=True)
+    crowd.one_waits()
+    assert crowd.book.begin(crowd.stranger) is None
+    assert crowd.book.left() == (("own", "1"),)
+    assert crowd.book.failed(crowd.stranger, "no node") == (("own", "0"),)
+
+
+def test_so_do_those_of_which_nothing_is_said_any_more() -> None:
+    crowd = Crowd(("other/x", "own/g"), takes_along=True)
+    crowd.one_waits()
+    crowd.book.permit(crowd.stranger)
+    crowd.book.set_gang("own/g", None)
+    assert crowd.book.unreserved(crowd.stranger) == (("own", "0"),)

@@ -71,7 +71,7 @@ class _Sequence:
     """A book, and the steps of a vector on it."""
 
     def __init__(self, gangs: list[Given]) -> None:
-        policy = GangPolicy(_with(oneInQueue=True))
+        policy = GangPolicy(_with(oneInQueue=True, acrossNamespaces="Named"))
         self.book = GangBook(GangDecisions(policy, lambda: _NOW, lambda _name: {}, lambda _gang: 0))
         for one in gangs:
             namespace, name = one["id"].split("/")

@@ -39,6 +39,7 @@ _KEPT: Final = 4096
 
 BY_POD_GROUP: Final = "PodGroup"
 AT_ONCE: Final = "AtOnce"
+ALL_NAMED: Final = "Named"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,7 @@ class GangPolicy:
                 str(decisions["matchPolicy"].value(records)),
                 wait.ns if isinstance(wait, Duration) else 0,
                 self._network(records),
+                decisions["acrossNamespaces"].value(records) == ALL_NAMED,
             )
         except CelError:
             return None
@@ -317,6 +319,7 @@ def _second(now: int) -> Timestamp:
 
 _FIELDS: Final = (
     "gangOfPod", "declaredBy", "initialised", "minimum", "total", "mode", "matchPolicy", "waitingTime", "groups", "mostTogether",
+    "acrossNamespaces",
     "complete", "satisfied", "free", "rejectsTogether", "placement", "queue.oneEnters", "queue.finishesFirst", "queue.starves",
     "network.enabled", "network.mustGather", "network.mustShare", "network.preferShare", "network.multiples",
     "network.candidates", "network.filling", "network.countsMembers",
