@@ -10,6 +10,9 @@ from types import MappingProxyType
 NONE = ""
 """The name of no class and of no band."""
 
+_MOST = 1024
+"""Answers that are kept."""
+
 
 @dataclass(frozen=True, slots=True)
 class QoSClass:
@@ -47,7 +50,15 @@ class Resolution:
 class Catalogue:
     """All QoS classes and bands of a revision, indexed for resolution. Immutable."""
 
-    __slots__ = ("_by_class_name", "_by_kubernetes", "_in_order", "bands", "classes", "fallback_band")
+    __slots__ = (
+        "_by_class_name",
+        "_by_kubernetes",
+        "_in_order",
+        "_resolved",
+        "bands",
+        "classes",
+        "fallback_band",
+    )
 
     def __init__(
         self, classes: Iterable[QoSClass], bands: Iterable[PriorityBand], fallback_band: str = NONE
@@ -61,6 +72,7 @@ class Catalogue:
         self.classes: Mapping[str, QoSClass] = MappingProxyType({one.name: one for one in all_classes})
         self.bands: Mapping[str, PriorityBand] = MappingProxyType({one.name: one for one in self._in_order})
         self.fallback_band = fallback_band
+        self._resolved: dict[tuple[str | None, str | None, int | None, str], Resolution] = {}
         self._by_class_name: dict[str, str] = {}
         for band in self._in_order:
             self._by_class_name.setdefault(band.class_name, band.name)
@@ -116,7 +128,14 @@ class Catalogue:
         self, qos_label: str | None, class_label: str | None, priority: int | None, kubernetes_qos: str
     ) -> Resolution:
         """All of it for one pod. Labels are None when absent; priority 0 counts as not set."""
-        qos = self.effective_qos(qos_label, kubernetes_qos)
-        raw = self.raw_band(class_label, priority)
-        band = self.band(raw, qos)
-        return Resolution(qos, raw, band, priority or self.default_priority(band))
+        key = qos_label, class_label, priority, kubernetes_qos
+        found = self._resolved.get(key)
+        if found is None:
+            qos = self.effective_qos(qos_label, kubernetes_qos)
+            raw = self.raw_band(class_label, priority)
+            band = self.band(raw, qos)
+            if len(self._resolved) >= _MOST:
+                self._resolved.clear()
+            found = Resolution(qos, raw, band, priority or self.default_priority(band))
+            self._resolved[key] = found
+        return found

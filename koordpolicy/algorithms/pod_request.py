@@ -70,6 +70,9 @@ def occupied_nonzero_requests(pod: Pod, unstated: Amounts = STOCK_UNSTATED) -> A
 
 def pod_demand(pod: Pod, unstated: Amounts = STOCK_UNSTATED) -> PodDemand:
     """All three at once, for the pod's facts."""
+    if _is_one_container(pod) and pod.pod_requests is None and pod.pod_limits is None:  # as nearly always
+        (one,) = pod.containers
+        return PodDemand(dict(one.requests), dict(one.limits), {**unstated, **one.requests})
     return PodDemand(effective_requests(pod), effective_limits(pod), nonzero_requests(pod, unstated))
 
 
@@ -104,7 +107,7 @@ def _whole(
     overhead: Amounts | None = None,
 ) -> Amounts:
     """The rule of the module's docstring over one kind of resource list."""
-    if len(pod.containers) == 1 and not pod.init_containers and declared is None and not pod.overhead:
+    if declared is None and _is_one_container(pod):
         return dict(part(pod.containers[0]))
     total: dict[str, int] = {}
     for container in pod.containers:
@@ -125,3 +128,8 @@ def _whole(
             total[resource] = value
     add_to(total, pod.overhead if overhead is None else overhead)
     return all_within(total)
+
+
+def _is_one_container(pod: Pod) -> bool:
+    """Whether a pod is one container and nothing more."""
+    return len(pod.containers) == 1 and not pod.init_containers and not pod.overhead

@@ -284,7 +284,11 @@ def view_of(pod: Pod, catalogue: Catalogue, estimator: Estimator, owns: Owner | 
     estimate = estimator(facts)
     if estimate is not None:
         facts.update(estimate_facts(estimate))
-    return PodView(pod, facts, estimate, owns is not None and owns(pod, facts))
+    view = PodView.__new__(PodView)  # a frozen class sets each field by a call of its own
+    view.__dict__.update(
+        pod=pod, facts=facts, estimate=estimate, owns_cpus=owns is not None and owns(pod, facts)
+    )
+    return view
 
 
 def scheduler_of(pod: Pod) -> str:

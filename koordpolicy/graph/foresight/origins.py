@@ -36,6 +36,8 @@ class Origins:
     def __init__(self, unit: Unit, rule: Rule, match: RuleMatch | None) -> None:
         self._texts: list[SourceText] = []
         self._of: dict[int, int] = {}
+        self._placed: dict[int, tuple[ir.Node, ir.Node]] = {}
+        """By the identity of nodes, which are kept so that no other one gets it: each of several questions asks for all again."""
         known = dict(texts_of(unit))
         if isinstance(unit.spec, PolicySpec):
             places = {variable.name: at for at, variable in enumerate(unit.spec.variables)}
@@ -76,12 +78,14 @@ class Origins:
 
     def placed(self, root: ir.Node) -> ir.Node:
         """The expression with offsets in the stretches of its texts."""
-        done: dict[int, ir.Node] = {}
-        for node in walk(root):
-            changed = with_children(node, lambda part: done[id(part)])
-            base = self._of.get(id(node), 0) * _STRETCH
-            done[id(node)] = replace(changed, start=base + node.start, end=base + node.end)
-        return done[id(root)]
+        done = self._placed
+        if id(root) not in done:
+            for node in walk(root):
+                if id(node) not in done:
+                    changed = with_children(node, lambda part: done[id(part)][1])
+                    base = self._of.get(id(node), 0) * _STRETCH
+                    done[id(node)] = node, replace(changed, start=base + node.start, end=base + node.end)
+        return done[id(root)][1]
 
     def text_of(self, node: ir.Node) -> SourceText | None:
         """The text that a node, once placed, comes from."""

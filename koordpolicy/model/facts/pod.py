@@ -7,7 +7,16 @@ from types import MappingProxyType
 from typing import Final
 
 from koordpolicy.model.eviction import eviction_priority, eviction_reasons, priority_label
-from koordpolicy.model.facts.record import BASIC, REQUESTABLE, Record, Times, paths, put_all, put_present
+from koordpolicy.model.facts.record import (
+    BASIC,
+    REQUESTABLE,
+    Record,
+    Times,
+    paths,
+    put_all,
+    put_known,
+    put_present,
+)
 from koordpolicy.model.given_devices import given_devices
 from koordpolicy.model.numa import cpu_zones
 from koordpolicy.model.oom import oom_scores
@@ -19,6 +28,9 @@ _REQUEST: Final = paths("request", REQUESTABLE)
 _LIMIT: Final = paths("limit", REQUESTABLE)
 _NONZERO: Final = paths("nonzeroRequest", REQUESTABLE)
 _USAGE: Final = paths("usage", BASIC)
+_NOTHING_ASKED: Final[Record] = {**_REQUEST.nothing, **_LIMIT.nothing, **_NONZERO.nothing}
+_NOTHING_ASKED_OF_ONE: Final[Record] = {**_REQUEST.nothing, **_LIMIT.nothing}
+"""What records of pods, and of containers, begin with. Not to be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,7 @@ def pod_facts(pod: Pod, demand: PodDemand, times: Times) -> Record:
     controller = pod.controller if pod.owners else None
     phase = pod.phase or PHASE_PENDING
     record: Record = {
+        **_NOTHING_ASKED,
         "name": pod.name,
         "namespace": pod.namespace,
         "uid": pod.uid,
@@ -61,9 +74,9 @@ def pod_facts(pod: Pod, demand: PodDemand, times: Times) -> Record:
         "resources.limit": demand.limit,
         "resources.nonzeroRequest": demand.nonzero,
     }
-    put_all(record, _REQUEST, demand.request)
-    put_all(record, _LIMIT, demand.limit)
-    put_all(record, _NONZERO, demand.nonzero)
+    put_known(record, _REQUEST, demand.request)
+    put_known(record, _LIMIT, demand.limit)
+    put_known(record, _NONZERO, demand.nonzero)
     if pod.priority is not None:
         record["priority"] = pod.priority
     if pod.created_at is not None:
@@ -172,6 +185,7 @@ def unknown_pod_facts(namespace: str, name: str, qos: str, band: str, usage: Amo
 def container_facts(container: Container, *, init: bool) -> Record:
     """What follows from one container. `init` says that it stands among the init containers."""
     record: Record = {
+        **_NOTHING_ASKED_OF_ONE,
         "name": container.name,
         "image": container.image,
         "init": init and not container.sidecar,
@@ -179,8 +193,8 @@ def container_facts(container: Container, *, init: bool) -> Record:
         "resources.request": container.requests,
         "resources.limit": container.limits,
     }
-    put_all(record, _REQUEST, container.requests)
-    put_all(record, _LIMIT, container.limits)
+    put_known(record, _REQUEST, container.requests)
+    put_known(record, _LIMIT, container.limits)
     return record
 
 

@@ -78,6 +78,11 @@ def paths(prefix: str, resources: Mapping[str, str]) -> Paths:
 def put_all(record: Record, where: Paths, amounts: Amounts) -> None:
     """Set the amount of every resource, 0 for those the list does not have."""
     record.update(where.nothing)
+    put_known(record, where, amounts)
+
+
+def put_known(record: Record, where: Paths, amounts: Amounts) -> None:
+    """Set the amounts of resources that have a path; the others stay as they are."""
     steps = where.steps
     for resource, amount in amounts.items():
         path = steps.get(resource)

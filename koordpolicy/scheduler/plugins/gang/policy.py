@@ -56,6 +56,8 @@ class GangPolicy:
     __slots__ = (
         "_by_count",
         "_decisions",
+        "_latest_gang",
+        "_of_pod",
         "by_pod_alone",
         "graph",
         "never_at_once",
@@ -67,8 +69,11 @@ class GangPolicy:
         self.graph = graph
         target = KIND
         self._decisions = {field: prepared(graph, f"{target}.{field}") for field in _FIELDS}
-        self.by_pod_alone: Final = all(root == "pod" for root, _ in self._decisions["gangOfPod"].facts)
+        of_pod = self._decisions["gangOfPod"].facts
+        self._of_pod: Final = tuple(path for _, path in of_pod) if all(path for _, path in of_pod) else ()
+        self.by_pod_alone: Final = all(root == "pod" for root, _ in of_pod)
         """Whether the gang of a pod follows from the pod alone, so that it need be asked for once."""
+        self._latest_gang: tuple[list[Any], str] | None = None
         starves = self._decisions["queue.starves"]
         self.some_starve: Final = starves.program is not None or starves.constant is True
         """Whether others hold back for any gang at all."""
@@ -94,8 +99,13 @@ class GangPolicy:
         return str(self._value("gangOfPod", records, "") or "")
 
     def gang_of_pod(self, pod: PodView) -> str:
-        """The same where it follows from the pod alone."""
-        return str(self._value("gangOfPod", {"pod": pod.facts}, "") or "")
+        """The same where it follows from the pod alone. Pods of one workload come together, and are alike in what it follows from."""
+        read = [pod.facts.get(path) for path in self._of_pod]
+        latest = self._latest_gang
+        if latest is None or latest[0] != read or not read:
+            found = str(self._value("gangOfPod", {"pod": pod.facts}, "") or "")
+            latest = self._latest_gang = read, found
+        return latest[1]
 
     def declared_by(self, pod: PodView, namespace: Mapping[str, Any], now: int) -> str:
         """What says how the gang of a pod is placed: `PodGroup` or `Pod`."""
