@@ -20,6 +20,9 @@ class Cache:
     _made: dict[Hashable, object] = field(default_factory=dict)
     _handed_on: set[Hashable] = field(default_factory=set)
     """What was learned and counts as made where it is used."""
+    _same_kept: dict[Hashable, tuple[tuple[object, ...], object]] = field(default_factory=dict)
+    _same_used: dict[Hashable, tuple[tuple[object, ...], object]] = field(default_factory=dict)
+    """Of `same`, with the objects that results were made of: as long as they are held, no other ones have their identities."""
     checking: bool = False
     """Whether what is made now serves to check, which another compiler of the same revision need not do."""
 
@@ -38,9 +41,20 @@ class Cache:
         self._used[key] = value
         return value  # type: ignore[return-value]  # as above
 
+    def same(self, what: Hashable, parts: tuple[object, ...], make: Callable[[], T]) -> T:
+        """The result of these very objects: for what is large, is itself made from revision to revision of objects that are
+        remembered, and would take as long to compare as to make. It stays in this process.
+        """
+        key = (what, *map(id, parts))
+        found = self._same_used.get(key)
+        if found is None:
+            found = self._same_used[key] = self._same_kept.get(key) or (parts, make())
+        return found[1]  # type: ignore[return-value]  # as above
+
     def turn(self) -> Mapping[Hashable, object]:
         """End a compilation: keep what it used, forget the rest. Gives what it made, checks aside."""
         self._kept, self._used = self._used, {}
+        self._same_kept, self._same_used = self._same_used, {}
         self._handed_on.clear()
         made, self._made = self._made, {}
         return made

@@ -109,7 +109,7 @@ class Compiler:
         checked again. What lies `above` the bundle outranks it by its precedence, and is no part of it: budgets, tests and the
         name are the bundle's.
         """
-        vocabulary = Vocabulary(BASE).extended(catalogue=CATALOGUE_TYPES)
+        vocabulary = WORDS
         state = State(
             own,
             self._packs,
@@ -163,6 +163,8 @@ class Compiler:
 
 BASE = Environment(functions=FUNCTIONS, facts=FACTS, homogeneous_literals=True, literal_checks=True)
 """What every expression of a policy may use before its document adds names."""
+WORDS = Vocabulary(BASE).extended(catalogue=CATALOGUE_TYPES)
+"""The same with the names of what the catalogue says."""
 
 
 def compile_policies(own: Layer, packs: PackFinder = no_packs) -> Compilation:
@@ -180,7 +182,7 @@ def probed(graph: RuleGraph, units: Iterable[Unit], probe: Probe) -> RuleGraph:
         Layer(""),
         no_packs,
         Cache(),
-        vocabulary=Vocabulary(BASE).extended(catalogue=CATALOGUE_TYPES),
+        vocabulary=WORDS,
         units=list(units),
         probe=probe,
     )

@@ -1,7 +1,9 @@
 """A decision as one expression: the rules by rank, parameters resolved, ready to be lowered."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
+from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.conditions import TRUE, concerned, required, settled
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.language.cel import ir
@@ -47,16 +49,18 @@ class Expressions:
     """Resolves decisions of one graph into expressions, each once.
 
     Parameter references are replaced by the expressions of their decisions; the compiler has
-    rejected cycles, so this ends.
+    rejected cycles, so this ends. With the `cache` of a compiler, what did not change since the last revision is not made anew.
     """
 
     def __init__(
         self,
         decisions: Mapping[DecisionKey, Decision],
         constants: Mapping[tuple[str, str], ir.Node],
+        cache: Cache | None = None,
     ) -> None:
         self._decisions = decisions
         self._constants = constants
+        self._cache = cache or Cache()
         self._values: dict[DecisionKey, ir.Node] = {}
         self._tests: dict[tuple[str, int], tuple[ir.Node, bool]] = {}
 
@@ -65,9 +69,15 @@ class Expressions:
         known = self._values.get(decision.key)
         if known is None:
             values = [self.resolved(rule.value, rule.key) for rule in decision.rules]
-            *alike, nothing = _alike([*values, decision.default])
-            known = self._values[decision.key] = self._chain(decision, alike, nothing)
+            tests = [self.test(rule)[0] for rule in decision.rules]
+            parts = (*decision.rules, decision.default, *values, *tests)
+            make = partial(self._value, decision, values)
+            known = self._values[decision.key] = self._cache.same(("value", decision.key), parts, make)
         return known
+
+    def _value(self, decision: Decision, values: Sequence[ir.Node]) -> ir.Node:
+        *alike, nothing = _alike([*values, decision.default])
+        return self._chain(decision, alike, nothing)
 
     def index(self, decision: Decision) -> ir.Node:
         """The expression of the deciding rule's position in `decision.rules`, or `NO_RULE`."""
@@ -79,13 +89,19 @@ class Expressions:
 
         What that makes constant is folded, so that a literal parameter costs nothing at run time.
         """
-        refs = refs_of(node)
+        refs = self._cache.same("refs", (node,), partial(refs_of, node))
+        if not refs:
+            return node
         values = {ref: self._constants[ref] for ref in refs if ref in self._constants}
         for used in _parameters(refs, key):
             decision = self._decisions.get(used)
             if decision is not None:
                 values["parameters", used.field.removeprefix("parameters.")] = self.value(decision)
-        return fold(substitute(node, values)) if values else node
+        if not values:
+            return node
+        # In one order for one set of references, which is that of the node.
+        parts = (node, *(values.get(ref) for ref in refs))
+        return self._cache.same("resolved", parts, lambda: fold(substitute(node, values)))
 
     def _chain(
         self, decision: Decision, values: Sequence[ir.Node], nothing: ir.Node, *, index: bool = False
@@ -118,7 +134,8 @@ class Expressions:
         known = self._tests.get(key)
         if known is None:
             test = self.resolved(rule.match.test, rule.key)
-            known = self._tests[key] = (test, rule.match.can_fail(test))
+            fails = self._cache.same("can fail", (rule.match, test), partial(rule.match.can_fail, test))
+            known = self._tests[key] = (test, fails)
         return known
 
 

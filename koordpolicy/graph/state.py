@@ -130,7 +130,7 @@ class State:
     def expressions(self) -> Expressions:
         """Decisions as expressions, each made once for all checks; to be asked once decisions and constants are complete."""
         if self._expressions is None:
-            self._expressions = Expressions(self.decisions, self.constants)
+            self._expressions = Expressions(self.decisions, self.constants, self.cache)
         return self._expressions
 
     @property
@@ -150,9 +150,13 @@ class State:
         """What the expressions of a document may name before it adds its variables."""
         known = self.target_vocabularies.get(unit.target)
         if known is None:
-            known = self.target_vocabularies[unit.target] = self.vocabulary.extended(
-                roots={name: ROOTS[name].type for name in nameable_roots(unit.kind)},
-                parameters=self.parameter_types(unit.target),
+            types = self.parameter_types(unit.target)
+            known = self.target_vocabularies[unit.target] = self.cache.same(
+                ("names", unit.kind.name, *types),
+                (self.vocabulary, *types.values()),
+                lambda: self.vocabulary.extended(
+                    roots={name: ROOTS[name].type for name in nameable_roots(unit.kind)}, parameters=types
+                ),
             )
         return known
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from koordpolicy.diagnostics import Severity
+from koordpolicy.graph.answer import Answer
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.meaning.behind import highest_behind
 from koordpolicy.graph.neutral import records_of
@@ -32,13 +33,18 @@ class _Try:
 
 def gangs(state: State) -> None:
     """KP415 where a gang whose pods are all there, and have room, is not bound all the same."""
-    if state.found.has_errors or not any(key.kind == KIND for key in state.decisions):
+    own = [one for key, one in state.decisions.items() if key.kind == KIND]
+    if state.found.has_errors or not own:
         return
-    graph = RuleGraph("", state.units, state.classes, state.decisions, state.constants, state.matches)
+    values = tuple(map(state.expressions.value, own))
+    keys = tuple([one.key for one in own])
+    if state.cache.same(("sound", keys), values, lambda: _are_sound(_graph(state))):
+        return
+    graph = _graph(state)
     told: set[Rule] = set()
     for one in _tries(graph):
         answer = graph.ask(f"{KIND}.{one.field}", **one.records)
-        if answer.error is not None or answer.value is None or one.sound(answer.value):
+        if _is_sound(one, answer):
             continue
         behind = highest_behind(state, graph, answer)
         if behind and behind[0] not in told:
@@ -50,6 +56,19 @@ def gangs(state: State) -> None:
                 severity=Severity.WARNING,
                 help=one.help,
             )
+
+
+def _graph(state: State) -> RuleGraph:
+    return RuleGraph("", state.units, state.classes, state.decisions, state.constants, state.matches)
+
+
+def _are_sound(graph: RuleGraph) -> bool:
+    """Whether all that is asked of gangs has a sound answer."""
+    return all(_is_sound(one, graph.ask(f"{KIND}.{one.field}", **one.records)) for one in _tries(graph))
+
+
+def _is_sound(one: _Try, answer: Answer) -> bool:
+    return answer.error is not None or answer.value is None or one.sound(answer.value)
 
 
 def _tries(graph: RuleGraph) -> Iterator[_Try]:

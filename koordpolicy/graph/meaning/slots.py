@@ -13,6 +13,7 @@ from koordpolicy.graph.state import State
 from koordpolicy.language.cel.permitted import Permitted
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.kinds.literals import choice_problem, shortened
+from koordpolicy.language.kinds.slots import Slot
 
 
 def slots(state: State) -> None:
@@ -20,7 +21,7 @@ def slots(state: State) -> None:
 
     What lies beyond bounds of meaning is another finding (KP406), and what only run time can tell is refused there.
     """
-    held = {draft.key: draft.slot.permitted for draft in state.drafts}
+    held = {draft.key: _permitted(state, draft.slot) for draft in state.drafts}
     told: set[Span] = set()
     for key, decision in state.decisions.items():
         permitted = held.get(key) or _by_plugin(state, key)
@@ -30,6 +31,10 @@ def slots(state: State) -> None:
             for one in elements_of(state, rule):
                 if _excluded(permitted, one):
                     _report(state, decision, rule, one, permitted, told)
+
+
+def _permitted(state: State, slot: Slot) -> Permitted | None:
+    return state.cache.same("permitted", (slot,), lambda: slot.permitted)
 
 
 def _by_plugin(state: State, key: DecisionKey) -> Permitted | None:

@@ -55,7 +55,7 @@ def conflicts(state: State) -> None:
     for decision in state.decisions.values():
         reaches = [_reach(state, expressions, rule) for rule in decision.rules]
         alive = [reach for reach in reaches if _can_hold(state, reach, told)]
-        if decision.combine in EXCLUSIVE:
+        if len(alive) > 1 and decision.combine in EXCLUSIVE:
             _report_ties(state, decision, alive, told, asking)
             _report_shadowed(state, alive, told)
     asking.report_unasked()

@@ -1,9 +1,10 @@
 """Library: shared constants and functions become part of the vocabulary of every expression."""
 
 from dataclasses import replace
+from functools import partial
 
 from koordpolicy.diagnostics import Note
-from koordpolicy.graph.expressions import Path, Texts, Vocabulary, literal_fix
+from koordpolicy.graph.expressions import Path, Texts, literal_fix
 from koordpolicy.graph.fits import fitted
 from koordpolicy.graph.passes.parameters import shown_type
 from koordpolicy.graph.references import walk
@@ -33,7 +34,10 @@ def library(state: State) -> None:
     for unit in units:
         _constants(state, unit, texts)
     types = {name: node.type for (space, name), node in state.constants.items() if space == CONSTANTS}
-    state.vocabulary = state.vocabulary.extended(constants=types)
+    before, constants = state.vocabulary, tuple(state.constants.values())
+    state.vocabulary = state.cache.same(
+        ("constants", *types), (before, *constants), lambda: before.extended(constants=types)
+    )
     _functions(state, units, texts)
 
 
@@ -50,7 +54,9 @@ def _constants(state: State, unit: Unit, texts: Texts) -> None:
         else:
             kind = parameter.type or shown_type(parameter.value)
             try:
-                node = constant(kind, literal_value(kind, parameter.value))
+                node = state.cache.same(
+                    ("constant", name, kind), (parameter,), partial(_literal, kind, parameter.value)
+                )
             except BadLiteral as bad:
                 problem = bad.problem
                 place = unit.document.positions.value((*path, *problem.path))
@@ -59,6 +65,10 @@ def _constants(state: State, unit: Unit, texts: Texts) -> None:
                 continue
         if node is not None:
             state.constants[CONSTANTS, name] = state.resolve_constants(node)
+
+
+def _literal(kind: Type, value: object) -> ir.Node:
+    return constant(kind, literal_value(kind, value))
 
 
 def _functions(state: State, units: list[Unit], texts: Texts) -> None:
@@ -133,7 +143,10 @@ def _define(
     done.add(name)
     defined = _checked(state, unit, path, function, texts)
     if defined is not None:
-        state.vocabulary = state.vocabulary.extended(functions={name: defined})
+        before = state.vocabulary
+        state.vocabulary = state.cache.same(
+            ("function", name), (before, defined), lambda: before.extended(functions={name: defined})
+        )
 
 
 def _checked(
@@ -145,9 +158,10 @@ def _checked(
         if kind is None:
             return None  # the schema has reported it
         params.append((parameter.name, kind))
-    names: Vocabulary = state.vocabulary.extended(roots=dict(params))
+    before = state.vocabulary
+    names = state.cache.same(("arguments", *params), (before,), lambda: before.extended(roots=dict(params)))
     wanted = parse_type(function.result) if function.result else None
-    body = texts.check(function.expression, names, unit.document, path)
+    body = checked = texts.check(function.expression, names, unit.document, path)
     if body is None:
         return None
     if wanted is not None:
@@ -161,7 +175,14 @@ def _checked(
             )
             return None
         body = body_fitting
-    return UserFunction(function.name, tuple(params), _as_locals(state.resolve_constants(body), dict(params)))
+    whole = body
+    return state.cache.same(
+        ("body", function.name, wanted, *params),
+        (checked, *state.constants.values()),
+        lambda: UserFunction(
+            function.name, tuple(params), _as_locals(state.resolve_constants(whole), dict(params))
+        ),
+    )
 
 
 def _as_locals(body: ir.Node, params: dict[str, Type]) -> ir.Node:

@@ -114,8 +114,8 @@ def _typed(
     if said not in (None, inner):
         problem = f"`{name}` is a `{type_name(inner)}`, here it is called a `{type_name(said)}`"
         help = "leave the type to the document that declares the parameter"
-    elif isinstance(draft.raw, Expression) or literal_problem(inner, draft.raw) is None:
-        return replace(draft, slot=replace(draft.slot, type=kind))
+    elif typed := state.cache.get(("typed", draft, kind), partial(_with_type, draft, kind, inner)):
+        return typed
     else:
         refusal = literal_problem(inner, draft.raw)
         problem = f"`{name}` is a `{type_name(inner)}`: {refusal.message if refusal else ''}"
@@ -124,6 +124,13 @@ def _typed(
     notes = (Note("declared here", first.document.positions.key(_path(name))),)
     place = draft.unit.document.positions.value(draft.path)
     state.found.add("KP306", place, problem, help=help, notes=() if first is draft.unit else notes, fix=fix)
+    return None
+
+
+def _with_type(draft: Draft, kind: Type, inner: Type) -> Draft | None:
+    """The draft of a value of that type; None where it is none."""
+    if isinstance(draft.raw, Expression) or literal_problem(inner, draft.raw) is None:
+        return replace(draft, slot=replace(draft.slot, type=kind))
     return None
 
 

@@ -43,9 +43,8 @@ def rules(state: State) -> None:
         state.progress(f"{unit.document.file} got its meaning")
         base = state.vocabulary_of(own[0].home if own else unit)
         # Whatever else can change what a document means shows in its vocabulary, or in the slots it sets.
-        slots = tuple((draft.key, draft.slot.type) for draft in own)
         introduces = unit.layer == lowest[unit.target]
-        key = ("rules", unit, base.key, slots, introduces)
+        key = ("rules", unit, base.key, tuple(own), introduces)
         outcome = state.cache.get(key, partial(_outcome, state, unit, own, base, introduces=introduces))
         state.found.extend(outcome.found)
         if unit.document.mended:
