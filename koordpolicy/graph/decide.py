@@ -1,7 +1,8 @@
 """A decision as one expression: the rules by rank, parameters resolved, ready to be lowered."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
 from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.conditions import TRUE, concerned, required, settled
@@ -11,6 +12,8 @@ from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.ir_walk import refs_of, substitute
 from koordpolicy.language.cel.types import DOUBLE, INT
+
+T = TypeVar("T")
 
 NO_RULE = -1
 """The index that stands for "no rule matched" in the expression of the deciding rule."""
@@ -60,7 +63,7 @@ class Expressions:
     ) -> None:
         self._decisions = decisions
         self._constants = constants
-        self._cache = cache or Cache()
+        self._cache = cache
         self._values: dict[DecisionKey, ir.Node] = {}
         self._tests: dict[tuple[str, int], tuple[ir.Node, bool]] = {}
 
@@ -72,8 +75,11 @@ class Expressions:
             tests = [self.test(rule)[0] for rule in decision.rules]
             parts = (*decision.rules, decision.default, *values, *tests)
             make = partial(self._value, decision, values)
-            known = self._values[decision.key] = self._cache.same(("value", decision.key), parts, make)
+            known = self._values[decision.key] = self._same(("value", decision.key), parts, make)
         return known
+
+    def _same(self, what: Hashable, parts: tuple[object, ...], make: Callable[[], T]) -> T:
+        return make() if self._cache is None else self._cache.same(what, parts, make)
 
     def _value(self, decision: Decision, values: Sequence[ir.Node]) -> ir.Node:
         *alike, nothing = _alike([*values, decision.default])
@@ -89,7 +95,7 @@ class Expressions:
 
         What that makes constant is folded, so that a literal parameter costs nothing at run time.
         """
-        refs = self._cache.same("refs", (node,), partial(refs_of, node))
+        refs = self._same("refs", (node,), partial(refs_of, node))
         if not refs:
             return node
         values = {ref: self._constants[ref] for ref in refs if ref in self._constants}
@@ -101,7 +107,7 @@ class Expressions:
             return node
         # In one order for one set of references, which is that of the node.
         parts = (node, *(values.get(ref) for ref in refs))
-        return self._cache.same("resolved", parts, lambda: fold(substitute(node, values)))
+        return self._same("resolved", parts, lambda: fold(substitute(node, values)))
 
     def _chain(
         self, decision: Decision, values: Sequence[ir.Node], nothing: ir.Node, *, index: bool = False
@@ -134,7 +140,7 @@ class Expressions:
         known = self._tests.get(key)
         if known is None:
             test = self.resolved(rule.match.test, rule.key)
-            fails = self._cache.same("can fail", (rule.match, test), partial(rule.match.can_fail, test))
+            fails = self._same("can fail", (rule.match, test), partial(rule.match.can_fail, test))
             known = self._tests[key] = (test, fails)
         return known
 

@@ -44,7 +44,9 @@ def rules(state: State) -> None:
         base = state.vocabulary_of(own[0].home if own else unit)
         # Whatever else can change what a document means shows in its vocabulary, or in the slots it sets.
         introduces = unit.layer == lowest[unit.target]
-        key = ("rules", unit, base.key, tuple(own), introduces)
+        # Drafts of a document are made once; those of an exception anew for each revision.
+        slots = tuple([draft if draft.terms is None else (draft.key, draft.slot.type) for draft in own])
+        key = ("rules", unit, base.key, slots, introduces)
         outcome = state.cache.get(key, partial(_outcome, state, unit, own, base, introduces=introduces))
         state.found.extend(outcome.found)
         if unit.document.mended:
