@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import os
 import random
 import time
@@ -86,6 +87,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     policies = None if arguments.policies_from_cluster else policies_of_files(paths, arguments.compiler)
     endpoint = endpoint_of(arguments)
     set_up_logging(LogFormat.TEXT, verbose=False)
+    if not arguments.live and policies is not None:
+        # A page of one's own: nobody has to be told what is served to whom, nor that a simulation takes its time.
+        logging.getLogger("koordpolicy").setLevel(logging.ERROR)
     trials = start_trials(LIMITS)
 
     async def main(process: Process) -> None:

@@ -179,6 +179,11 @@ def _searched(
     if found.failed:
         yield page.paint(f"  {counted(found.failed, 'trial')} failed", YELLOW)
         yield from page.wrapped(f"the last one: {found.problem}", 4)
+    if found.interrupted:
+        tried = f"{len(found.trials)} of {arguments.trials} trials"
+        yield page.paint(
+            f"  interrupted, after {tried}: nothing is confirmed, and nothing was written", YELLOW
+        )
     if found.exhausted:
         yield "  all choices were tried"
     if found.out_of_time:

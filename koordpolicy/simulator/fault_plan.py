@@ -89,9 +89,7 @@ class FaultPlan:
             if all(nodes[name].get(key) == value for key, value in wanted)
         ]
         if not found or len(found) < (fault.count or 0):
-            raise WorkloadError(
-                f"{fault.place}: {len(found)} nodes fit `nodes`; ask for fewer, or for others"
-            )
+            raise WorkloadError(f"{fault.place}: {_too_few(len(found), fault)}")
         if fault.count is None:
             return tuple(found)
         return tuple(
@@ -142,3 +140,14 @@ def _nodes(nodes: StruckNodes) -> dict[str, Any]:
         "labels": nodes.match_labels,
         "count": nodes.count,
     }
+
+
+def _too_few(fit: int, fault: PlannedFault) -> str:
+    """That a fault strikes more nodes than there are."""
+    labels = ", ".join(f"{name}={value}" for name, value in (fault.labels or {}).items())
+    of = " of those named" if fault.names is not None else ""
+    which = f"{of} with the labels {labels}" if labels else of
+    if not fit:
+        return f"there is no node{which}"
+    there = "is one node" if fit == 1 else f"are {fit} nodes"
+    return f"there {there}{which}, fewer than `count: {fault.count}`"

@@ -211,7 +211,10 @@ def test_agents_may_not_be_later_than_the_next_reports(tmp_path: Path) -> None:
 
 
 def test_nodes_that_are_not_there_are_told(tmp_path: Path) -> None:
-    for nodes, said in (("names: [n00]", "did you mean `n0`"), ("count: 9", "2 nodes fit")):
+    for nodes, said in (
+        ("names: [n00]", "did you mean `n0`"),
+        ("count: 9", "there are 2 nodes, fewer than `count: 9`"),
+    ):
         plan = planned(tmp_path, f"nodeLoss: {{at: 10m, nodes: {{{nodes}}}}}")
         with pytest.raises(WorkloadError, match=said):
             run(plan, service("s", "2", 0.5))

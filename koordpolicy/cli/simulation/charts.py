@@ -212,7 +212,8 @@ def _clock(times: Sequence[str], frame: _Frame) -> Iterator[str]:
     fit = max(min(_TIMES, int((frame.right - frame.left) / room)), 1)
     every = -(-len(times) // fit)
     for at in range(0, len(times), every):
-        anchor = "start" if at == 0 else "end" if at == len(times) - 1 else "middle"
+        outside = len(times[at]) * frame.character / 2 > frame.left
+        anchor = "start" if at == 0 and outside else "end" if at == len(times) - 1 else "middle"
         x = _x(at, len(times), frame)
         yield f'<text x="{x:.1f}" y="{frame.height - 6}" text-anchor="{anchor}">{escape(times[at])}</text>'
 

@@ -153,7 +153,7 @@ def _series(report: Report, page: Page) -> Iterator[str]:
     daily = report["workload"]["seconds"] <= 48 * 3600
     for one in series:
         at = clock(one["fromSeconds"]) if daily else f"day {int(one['fromSeconds'] // 86_400)}"
-        tail = f"{percent(one['cpuUsed']):>8}  {number(one['running']):>6} pods"
+        tail = f"{percent(one['cpuUsed']):>8}  {number(one['running']):>6} {'pod ' if one['running'] == 1 else 'pods'}"
         room = page.width - 16 - len(tail)
         yield f"  {at:>13} {page.paint(bar(one['cpuUsed'] / scale, room).ljust(room), CYAN)}{tail}"
 

@@ -143,6 +143,8 @@ def _line(one: Compared, page: Page, widths: _Widths) -> str:
         margin += f" {unit}"
     if relative and len(front) + len(margin) + len(relative) < page.width:
         margin += f" {relative}"
+    if len(front) + len(margin) > page.width:  # below it then
+        front = f"{front.rstrip()}\n{' ' * (widths.name + 4)}"
     return f"{front}{page.paint(margin, style)}".rstrip()
 
 

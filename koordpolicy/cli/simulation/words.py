@@ -1,11 +1,17 @@
 """Numbers as people read them, and bars."""
 
+import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from koordpolicy.diagnostics.escaping import one_line, safe
 
+_TOGETHER = "\N{NO-BREAK SPACE}"
+_FIGURE = re.compile(
+    r"(?<=\d) (?=(?:%|d|h|min|s|ms|points|cores?)(?!\w))|(?<=\d (?:d|h)) (?=\d)|(?<=\d min) (?=\d)"
+)
+"""The spaces within figures such as `0.0 %` and `1 h 26 min`, which stand on one line."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _STEPS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 _SIZES = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20))
@@ -33,10 +39,10 @@ class Page:
         """Text in lines that fit, the first one after `first`, the others indented."""
         begin = first.ljust(indent) if first.strip() else first or " " * indent
         lines = textwrap.wrap(
-            safe(text), self.width, initial_indent=begin, subsequent_indent=" " * indent,
+            _FIGURE.sub(_TOGETHER, safe(text)), self.width, initial_indent=begin, subsequent_indent=" " * indent,
             break_long_words=True, break_on_hyphens=False,
         )  # fmt: skip
-        yield from lines or [begin.rstrip()]
+        yield from [line.replace(_TOGETHER, " ") for line in lines] or [begin.rstrip()]
 
     def short(self, text: str, width: int) -> str:
         """Text on one line, cut with an ellipsis where it is too long."""

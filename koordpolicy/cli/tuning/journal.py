@@ -55,7 +55,7 @@ def storage_of(library: Any, file: str, *, resume: bool) -> Any:
 def known_study(
     library: Any,
     storage: Any,
-    question: str,
+    question: Mapping[str, str],
     space: Space,
     objective: Objective,
     arguments: argparse.Namespace,
@@ -65,10 +65,9 @@ def known_study(
     with _reading(file):
         study: optuna.Study = library.load_study(study_name=NAME, storage=storage)
         directions = [one.name == "MAXIMIZE" for one in study.directions]
-        if study.user_attrs.get(QUESTION) != question or directions != [objective.maximise]:
-            raise CannotRunError(
-                f"`{file}` holds a search by other policies, another objective, day or seeds; {_HOW}"
-            )
+        known = study.user_attrs.get(QUESTION)
+        if known != question or directions != [objective.maximise]:
+            raise CannotRunError(f"`{file}` holds another search{_differing(known, question)}; {_HOW}")
         trials: list[optuna.trial.FrozenTrial] = study.trials
         for one in trials:
             why = _foreign(library, one, space, objective, arguments.seeds)
@@ -77,6 +76,16 @@ def known_study(
                     f"`{file}` was not written by this search: {why} of trial {one.number} is none of it; {_HOW}"
                 )
     return trials
+
+
+def _differing(known: object, question: Mapping[str, str]) -> str:
+    """What differs from the question that a journal holds; "" where that is not known."""
+    parts = [
+        what for what, digest in question.items() if isinstance(known, Mapping) and known.get(what) != digest
+    ]
+    return (
+        f": its {' and '.join(parts)} {'is' if parts == ['objective'] else 'are'} not these" if parts else ""
+    )
 
 
 @contextmanager

@@ -68,13 +68,19 @@ def _contents(arguments: argparse.Namespace) -> list[bytes]:
     return [Path(one).read_bytes() if one is not None and Path(one).is_file() else b"" for one in named]
 
 
-def question_of(space: Space, objective: Objective, arguments: argparse.Namespace) -> str:
-    """A digest of all that a search's trials depend on: trials of another question say nothing about this one."""
-    told = (
-        sorted(space.files.items()), objective.text, objective.maximise, objective.constraints,
-        job_of({}, arguments, arguments.seed), arguments.seeds, _contents(arguments),
-    )  # fmt: skip
-    return hashlib.sha256(repr(told).encode("utf-8", "surrogatepass")).hexdigest()
+def question_of(space: Space, objective: Objective, arguments: argparse.Namespace) -> dict[str, str]:
+    """Digests of all that a search's trials depend on, by what they are of: trials of another question say nothing about this one."""
+    told = {
+        "policies": sorted(space.files.items()),
+        "objective": (objective.text, objective.maximise),
+        "constraints": objective.constraints,
+        "seeds": (arguments.seed, arguments.seeds),
+        "simulated day": (job_of({}, arguments, 0), _contents(arguments)),
+    }
+    return {
+        what: hashlib.sha256(repr(one).encode("utf-8", "surrogatepass")).hexdigest()
+        for what, one in told.items()
+    }
 
 
 @contextmanager

@@ -11,7 +11,7 @@ export function holds(told) {
   const held = of(told.holds, "holds");
   return [
     seen(told.agent),
-    h("h4", {}, held.length ? "It is held back" : "Nothing holds it back for certain"),
+    h("h4", {}, held.length ? "What it is held to" : "Nothing holds it back for certain"),
     list(held),
     more("It may be held back", of(told.holds, "may", "unknown")),
     folded("Leave it alone", of(told.holds, "spares")),

@@ -146,6 +146,10 @@ export class PlaygroundView {
         ),
       );
       if (told.compiles) this.#try();
+      else {
+        this.tried = (this.tried ?? 0) + 1;
+        fill(this.rows, h("p", { class: "muted" }, "What is edited does not compile, so that it decides nothing."));
+      }
     } catch (error) {
       this.state.textContent = error.message;
     }
