@@ -21,6 +21,8 @@ FAILED_FIRST: Final = NANOSECONDS
 FAILED_LONGEST: Final = 300 * NANOSECONDS
 """First and longest back-off, in nanoseconds, after a failure that nobody foresaw."""
 
+_QUEUED_AT: Final = "queuedAt"
+
 
 class Waitlist:
     """All pods that wait, those with gates among them. `pods` are they, `last` is why those that were looked at
@@ -46,6 +48,11 @@ class Waitlist:
         """Order pods as a profile says from now on."""
         self._records = records
         self._profile = profile
+        read = profile.order.facts
+        self._ordered_by = (
+            tuple(path for _, path in read) if all(root == "pod" and path for root, path in read) else None
+        )
+        """The facts of a pod that its place follows from, if from nothing else: few as a rule, and each pod has one."""
         self._hints = hints
         self._queue = SchedulingQueue()
 
@@ -158,7 +165,7 @@ class Waitlist:
         if gated or self.gate(view):
             self._queue.remove(key)
             return
-        order = self._profile.sort_key(self._records_of(view))
+        order = self._profile.sort_key(self._records_of_order(view))
         waiting = Waiting(key, order, self._attempts.get(key, 0))
         if before is not None and not before.active and before.ready_at > now:
             waiting.ready_at, waiting.when_idle = before.ready_at, before.when_idle
@@ -223,8 +230,17 @@ class Waitlist:
             return EVERY_EVENT  # the filters that refuse it are not of this profile
         return self._hints.helped_by(view, decision)
 
+    def _records_of_order(self, view: PodView) -> Mapping[str, Any]:
+        """The same with no more than what the order reads."""
+        if self._ordered_by is None:
+            return self._records_of(view)
+        facts = view.facts
+        pod: dict[str, Any] = {path: facts[path] for path in self._ordered_by if path in facts}
+        pod[_QUEUED_AT] = Timestamp(self._since[view.pod.key])
+        return {"pod": pod}
+
     def _records_of(self, view: PodView) -> Mapping[str, Any]:
-        facts = {**view.facts, "queuedAt": Timestamp(self._since[view.pod.key])}
+        facts = {**view.facts, _QUEUED_AT: Timestamp(self._since[view.pod.key])}
         return self._records(facts, view.pod.namespace)
 
 
