@@ -1,6 +1,7 @@
 """`koordpolicy import`: policies that decide what Koordinator's configuration makes it decide."""  # noqa: N999  # it is called as the command
 
 import argparse
+import re
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,8 @@ from koordpolicy.graph.exchange.refusing import files_of, without_refused
 from koordpolicy.language.documents.writing import yaml_text
 
 _ROOT: Final = "koordpolicy.yaml"
+_NO_NAME: Final = re.compile(r"[^a-z0-9.-]+")
+"""What no name of a file has here: sources are named by objects, which may come from anybody."""
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -62,7 +65,7 @@ def _write(directory: Path, imported: Imported, terminal: Terminal) -> None:
     """A file for each source; the root of a bundle where there is none yet."""
     by_source: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for one in imported.documents:
-        source = one["metadata"]["annotations"][SOURCE].split(".")[0].replace("/", "-").lower()
+        source = _NO_NAME.sub("-", one["metadata"]["annotations"][SOURCE].split(".")[0].lower())
         by_source[source].append(one)
     root = {
         "apiVersion": API_VERSION,

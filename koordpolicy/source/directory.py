@@ -6,7 +6,7 @@ from pathlib import Path
 
 from koordpolicy.diagnostics import Diagnostics, Span
 from koordpolicy.diagnostics.escaping import one_line
-from koordpolicy.source.survey import Survey, survey, tree_around
+from koordpolicy.source.survey import Survey, is_below, survey, tree_around
 from koordpolicy.source.texts import Tree, TreeTexts
 
 __all__ = ["Tree", "read_tree"]
@@ -31,6 +31,18 @@ def read_tree(paths: Sequence[str | Path]) -> Tree:
             )
             continue
         real = os.path.realpath(path)
+        if os.path.islink(path) and not os.path.isdir(real):
+            # Whoever names a file that a merge request brought shows what stands in it.
+            around = os.path.realpath(os.path.dirname(path) or ".")
+            if not is_below(real, tree_around(around)):
+                named = one_line(path)
+                tree.found.add(
+                    "KP001",
+                    Span.at(named),
+                    f"the link `{named}` leads out of the tree",
+                    help="keep what it leads to inside the tree, or name that itself",
+                )
+                continue
         looked = survey(real, tree_around(real), shown=path)
         if not os.path.isdir(real):
             alone = {"": next(iter(looked.files.values()))} if looked.files else {}

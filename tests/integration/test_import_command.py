@@ -44,6 +44,23 @@ def run(compiler: Compiler, *words: str) -> tuple[int, str, str]:
     return main(words, Terminal(out, err), compiler), out.getvalue(), err.getvalue()
 
 
+def test_no_name_leads_out_of_the_folder(tmp_path: Path, compiler: Compiler) -> None:
+    profile = {
+        "apiVersion": "config.koordinator.sh/v1alpha1",
+        "kind": "ClusterColocationProfile",
+        "metadata": {"name": "a\0b/../../c"},
+        "spec": {"qosClass": "BE", "selector": {"matchLabels": {"a": "b"}}},
+    }
+    given = tmp_path / "profile.json"
+    given.write_text(json.dumps(profile))
+    bundle = tmp_path / "bundle"
+    _, _, err = run(compiler, "import", str(given), "--write", str(bundle))
+    assert sorted(one.name for one in bundle.rglob("*.yaml")) == [
+        "clustercolocationprofile-a-b-.yaml",
+        "koordpolicy.yaml",
+    ], err
+
+
 def test_there_and_back(tmp_path: Path, compiler: Compiler) -> None:
     given = tmp_path / "config.json"
     given.write_text(json.dumps({"kind": "List", "items": [CONFIG]}))

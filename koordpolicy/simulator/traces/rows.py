@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 from koordpolicy.kube.memory.metadata import is_subdomain
 from koordpolicy.simulator.clock import LONGEST, SECOND
@@ -15,6 +15,8 @@ from koordpolicy.simulator.traces.formats import Format, header
 from koordpolicy.simulator.workload import WorkloadError
 
 MAX_ROWS: Final = 1_000_000
+MAX_LINE: Final = 1 << 20
+"""Characters of a line."""
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _MOST_SHOWN: Final = 60
 """Characters of a cell that an error shows."""
@@ -134,11 +136,17 @@ def table_rows(file: Path, of: Format) -> Iterator[Row]:
     """The rows of a file of this format. Raises WorkloadError for rows with too few or too many columns, or a key that another has."""
     lines: dict[tuple[str, ...], int] = {}
     with opened(file, newline="") as stream:
-        reader = csv.reader(stream, strict=True)
+        reader = csv.reader(_lines(file, stream), strict=True)
         try:
             columns = header(next(reader, []))
+            empty = 0
             for cells in reader:
                 if not cells:
+                    empty += 1
+                    if empty > MAX_ROWS:
+                        raise WorkloadError(
+                            f"{file}:{reader.line_num}: more than {MAX_ROWS:,} empty lines by then"
+                        )
                     continue
                 line = reader.line_num
                 row = Row(f"{file}:{line}", dict(zip(columns, cells, strict=False)))
@@ -147,6 +155,18 @@ def table_rows(file: Path, of: Format) -> Iterator[Row]:
                 yield row
         except csv.Error as error:
             raise WorkloadError(f"{file}:{reader.line_num}: no line of a CSV file: {error}") from None
+
+
+def _lines(file: Path, stream: TextIO) -> Iterator[str]:
+    """The lines of a stream, none of which is read whole that is longer than a row can be. Raises WorkloadError."""
+    number = 0
+    while line := stream.readline(MAX_LINE + 1):
+        number += 1
+        if len(line) > MAX_LINE:
+            raise WorkloadError(
+                f"{file}:{number}: no line of a CSV file: it has more than {MAX_LINE:,} characters"
+            )
+        yield line
 
 
 def _demand_all(row: Row, columns: Sequence[str], cells: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from koordpolicy.kube.snapshot import Snapshot, write_snapshot
-from koordpolicy.simulator.traces import compression, read_workload
+from koordpolicy.simulator.traces import compression, read_workload, rows
 from koordpolicy.simulator.workload import WorkloadError
 from tests.unit.simulator.test_broken_cells import WHOLE
 from tests.unit.simulator.test_traces import NODE, POD
@@ -109,3 +109,20 @@ def test_more_than_memory_holds_is_not_unpacked(tmp_path: Path, monkeypatch: pyt
     file.write_bytes(gzip.compress(b" " * (1 << 21)))
     with pytest.raises(WorkloadError, match=r"n\.json\.gz: larger than 1 MiB"):
         read_workload(file, file)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("\n" * 200, "more than 100 empty lines by then"), ("x" * 2000, "more than 1,000 characters")],
+)
+def test_lines_that_are_no_rows_end_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
+) -> None:
+    monkeypatch.setattr(rows, "MAX_ROWS", 100)
+    monkeypatch.setattr(rows, "MAX_LINE", 1000)
+    file, pods = tmp_path / "nodes.csv", tmp_path / "pods.csv"
+    file.write_text(WHOLE["nodes"])
+    head = WHOLE["pods"].splitlines()[0]
+    pods.write_text(f"{head}\n{text}\n")
+    with pytest.raises(WorkloadError, match=says):
+        read_workload(file, pods)

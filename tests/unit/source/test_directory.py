@@ -133,6 +133,20 @@ class TestLinks:
         assert tree.files == {}
         assert found(tree) == [("KP001", "p/x.yaml", "the link leads out of the tree")]
 
+    @pytest.mark.parametrize("target", ["../outside/a.yaml", "/proc/self/environ"])
+    def test_that_are_named_and_leave_the_tree_are_refused_too(self, here: Path, target: str) -> None:
+        write("outside/a.yaml", "secret")
+        Path("p").mkdir()
+        Path("p/x.yaml").symlink_to(target)
+        tree = read_tree(["p/x.yaml"])
+        assert tree.files == {}
+        assert found(tree) == [("KP001", "p/x.yaml", "the link `p/x.yaml` leads out of the tree")]
+
+    def test_that_are_named_may_lead_to_what_stands_beside_them(self, here: Path) -> None:
+        write("p/..data/a.yaml", "a")
+        Path("p/a.yaml").symlink_to("..data/a.yaml")
+        assert read_tree(["p/a.yaml"]).files == {"p/a.yaml": "a"}
+
     def test_may_lead_anywhere_in_the_work_tree_but_into_git(self, here: Path) -> None:
         write(".git/config", "url = https://user:password@host/")
         write("base/a.yaml", "a")
