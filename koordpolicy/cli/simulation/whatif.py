@@ -114,21 +114,26 @@ class _Widths:
 def _table_of(compared: Sequence[Compared], seeds: int, page: Page) -> Iterator[str]:
     sure = [one for one in compared if one.matters]
     rest = [one for one in compared if not one.matters and (one.before or one.after)]
-    shown = [*sure, *rest]
-    widths = _Widths(
-        max((len(page.short(one.measure.name, _NAME)) for one in shown), default=0),
-        max((len(_amount(one.before, one.measure.unit)) for one in shown), default=0),
-        max((len(_amount(one.after, one.measure.unit)) for one in shown), default=0),
-    )
+    name = max((len(page.short(one.measure.name, _NAME)) for one in (*sure, *rest)), default=0)
     if not sure:
         yield "  nothing that is sure" if seeds > 1 else "  one seed tells nothing for sure; see --seeds"
+    widths = _widths(sure, name)
     for one in sure:
         yield _line(one, page, widths)
     if rest:
         yield ""
         yield page.paint("  the same, or not sure:", DIM)
+        widths = _widths(rest, name)
         for one in rest:
             yield page.paint(_line(one, Page(page.width), widths), DIM)
+
+
+def _widths(shown: Sequence[Compared], name: int) -> _Widths:
+    return _Widths(
+        name,
+        max((len(_amount(one.before, one.measure.unit)) for one in shown), default=0),
+        max((len(_amount(one.after, one.measure.unit)) for one in shown), default=0),
+    )
 
 
 def _line(one: Compared, page: Page, widths: _Widths) -> str:
