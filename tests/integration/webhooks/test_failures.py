@@ -165,6 +165,8 @@ def test_one_that_is_not_ready_fails_nothing(site: WebhookSite) -> None:
         # What was asked until now went to the first, over connections that API servers would keep for long.
         proxy.turn_to(ports[1])
         proxy.cut()
+        # Whoever writes on a connection in the moment in which it is cut fails, whoever answers.
+        Load(site.access, LABELS).run(CLIENTS, CLIENTS)
         with under_load(site, LABELS) as load:
             site.eventually(lambda: turned_away(late), "requests that it cannot answer")
             more = load.count + 100
