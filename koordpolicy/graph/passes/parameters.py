@@ -114,7 +114,7 @@ def _typed(
     if said not in (None, inner):
         problem = f"`{name}` is a `{type_name(inner)}`, here it is called a `{type_name(said)}`"
         help = "leave the type to the document that declares the parameter"
-    elif typed := state.cache.get(("typed", draft, kind), partial(_with_type, draft, kind, inner)):
+    elif typed := _kept_with_type(state, draft, kind, inner):
         return typed
     else:
         refusal = literal_problem(inner, draft.raw)
@@ -125,6 +125,12 @@ def _typed(
     place = draft.unit.document.positions.value(draft.path)
     state.found.add("KP306", place, problem, help=help, notes=() if first is draft.unit else notes, fix=fix)
     return None
+
+
+def _kept_with_type(state: State, draft: Draft, kind: Type, inner: Type) -> Draft | None:
+    """The same draft as in the last revision, so that its rules are, too; those of an exception are made anew for each."""
+    make = partial(_with_type, draft, kind, inner)
+    return make() if draft.terms is not None else state.cache.get(("typed", draft, kind), make)
 
 
 def _with_type(draft: Draft, kind: Type, inner: Type) -> Draft | None:
