@@ -125,7 +125,7 @@ def test_a_search_goes_on_where_it_was_interrupted(pack: Path, tmp_path: Path, m
     assert (pack / "bad.yaml").read_text(encoding="utf-8") != BAD
     assert check(pack) == OK
     code, _, said = tune(pack, *flags, "--trials", "3", "--resume")
-    assert (code, "other policies" in said) == (CANNOT_RUN, True)
+    assert (code, "its policies are not these" in said) == (CANNOT_RUN, True)
 
 
 def test_one_job_searches_alike_each_time_and_two_search_as_well(pack: Path, tmp_path: Path) -> None:
@@ -212,15 +212,18 @@ def test_a_foreign_or_broken_journal_gives_no_value(pack: Path, tmp_path: Path) 
     beyond = _edited(lines, param, param_value_internal=9.0, distribution=wide)
     asked = [one for one in lines if one not in lines[3:]]  # nothing but the first choice that is to be tried
     cases: dict[str, tuple[list[str], str]] = {
-        "no question": ([one for one in lines if '"question"' not in one], "other policies"),
+        "no question": ([one for one in lines if '"question"' not in one], "holds another search"),
         "another range": (beyond, "the range of trial"),
         "another value": (_edited(lines, param, param_value_internal=9.0), "a value of trial"),
         "asked for": (_edited(asked, fixed, system_attrs={"fixed_params": {MARK: 9}}), "a value of trial 0"),
         "a better result": (_edited(lines, end, values=[1e9]), "the result of trial"),
         "no values": ([one for one in lines if '"values":[' not in one or end in one], "the result of trial"),
         "two results": (_edited(lines, end, values=[1.0, 2.0]), "the result of trial"),
-        "two directions": (_edited(lines, '"directions"', directions=[2, 2]), "other policies"),
-        "no constraints": ([one for one in lines if '"constraints"' not in one], "the state of trial"),
+        "two directions": (_edited(lines, '"directions"', directions=[2, 2]), "holds another search"),
+        "no constraints": (
+            [one for one in lines if '"question"' in one or '"constraints"' not in one],
+            "the state of trial",
+        ),
         "too deep": ([*lines, "[" * 100_000], "no journal of a search"),
         "no operation": ([*lines, "3", "{}"], "no journal of a search"),
         "half a line": ([*lines, lines[-1][:9]], "no journal of a search"),
