@@ -196,9 +196,14 @@ def test_lines_stay_within_their_chart() -> None:
 
 
 def test_the_first_and_the_last_time_stand_within_their_chart() -> None:
-    drawn = chart("x", "%", ["00:00", "01:00", "02:00"], [Line("one", "blue", [1.0, 2.0, 3.0])])
-    anchors = dict(re.findall(r'text-anchor="(start|middle|end)">(0\d:00)<', drawn))
-    assert anchors == {"start": "00:00", "middle": "01:00", "end": "02:00"}
+    for times, first in (
+        (["00:00", "01:00", "02:00"], "middle"),
+        (["00:00 of a long day", "b", "c"], "start"),
+    ):
+        drawn = chart("x", "%", times, [Line("one", "blue", [1.0, 2.0, 3.0])])
+        anchors = dict(re.findall(r'text-anchor="(start|middle|end)">([^<%]*)<', drawn)[::-1])
+        assert anchors[first] == times[0]
+        assert anchors["end"] == times[-1]
 
 
 @pytest.mark.parametrize(
