@@ -147,7 +147,10 @@ export class PlaygroundView {
       );
       if (told.compiles) this.#try();
       else {
+        // Nor shall an answer that is still on its way, or the box above the last ones, bring a verdict back.
         this.tried = (this.tried ?? 0) + 1;
+        this.answers = null;
+        this.rows.removeAttribute("aria-busy");
         fill(this.rows, h("p", { class: "muted" }, "What is edited does not compile, so that it decides nothing."));
       }
     } catch (error) {
@@ -196,7 +199,8 @@ export class PlaygroundView {
   }
 
   #rows() {
-    const rows = (this.answers ?? []).map((row) => ({ ...row, differs: shown(row.before) !== shown(row.after) }));
+    if (!this.answers) return;
+    const rows = this.answers.map((row) => ({ ...row, differs: shown(row.before) !== shown(row.after) }));
     const changed = rows.filter((row) => row.differs).length;
     fill(
       this.rows,
