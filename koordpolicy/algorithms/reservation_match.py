@@ -64,13 +64,14 @@ def match(
     reservation: Reservation,
     assigned: int,
     rules: MatchRules,
+    owned: bool | None = None,
 ) -> Match:
-    """Whether a pod may take from a reservation; if not, the first check that fails."""
+    """Whether a pod may take from a reservation; if not, the first check that fails. `owned`: whether it owns it, where that is known."""
     if not matchable(reservation, assigned, once=rules.once):
         return Match.NOT_MATCHABLE
     if wants.ignores:
         return Match.IGNORED
-    if not owns(pod, reservation.owners):
+    if not (owns(pod, reservation.owners) if owned is None else owned):
         return Match.OWNER
     affinity = wants.affinity
     if affinity is not None and affinity.name:

@@ -109,7 +109,7 @@ class ClusterCache:
     ) -> None:
         self.table = NodeTable(node_schema())
         self.state = ClusterState() if state is None else state
-        self.state.reservations.pods_on = self.pods_on
+        self.state.reservations.pods_on, self.state.reservations.changes_on = self.pods_on, self.changes_on
         self.state.reservations.labels_of = self._labels_of
         self.state.reservations.facts_of = self._facts_of
         self.state.reservations.node_names = self._node_names
@@ -159,8 +159,7 @@ class ClusterCache:
         placed = self._placed(entry, view, now if known is None else known.since)
         entry.pods[key] = placed
         entry.unseen_until = max(entry.unseen_until, unseen_until(placed.assigned))
-        self._changes += 1
-        entry.changes = self._changes
+        self._changed(entry)
         if trying:
             self._move(key, node)
         else:
@@ -221,8 +220,7 @@ class ClusterCache:
         self._keep(entry)
         self._move(key, None)
         view = entry.pods.pop(key).view
-        self._changes += 1
-        entry.changes = self._changes
+        self._changed(entry)
         if self._kept is None:
             self.log.note(entry.name)
         if not self._rows_only:
@@ -252,7 +250,11 @@ class ClusterCache:
             entry.demand.count(placed.view, -1)
             entry.demand.count(view, 1)
         if shares:
+            self._changed(entry)
             self._write_demand(entry, None)
+
+    def _changed(self, entry: _Entry) -> None:
+        self._changes = entry.changes = self._changes + 1
 
     def _labels_of(self, node: str) -> Mapping[str, str]:
         entry = self._nodes.get(node)
@@ -267,10 +269,7 @@ class ClusterCache:
     def _move(self, key: PodKey, node: str | None) -> None:
         """Note where a pod is from now on."""
         before = self._where.get(key)
-        if node is None:
-            del self._where[key]
-        else:
-            self._where[key] = node
+        self._back(key, node)
         if self._kept is not None and before != node:
             self.state.undo.note(lambda: self._back(key, before))
 

@@ -1,6 +1,6 @@
 """Numbers by row of the node table, kept as rows come, go and move."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -45,10 +45,10 @@ class RowCounts:
             return self._few.get(row, 0)
         return int(self._dense[row]) if row < len(self._dense) else 0
 
-    def add_all(self, other: "RowCounts") -> None:
-        """Add another's numbers, row by row."""
-        for row in other.rows():
-            self.add(row, other.get(row))
+    def add_all(self, other: "RowCounts", times: int = 1) -> None:
+        """Add another's numbers, so many times, row by row."""
+        for row, value in other.items():
+            self.add(row, times * value)
 
     def add_to(self, numbers: Column, times: int = 1) -> None:
         """Add the numbers, so many times, to those of an array with an element a row."""
@@ -72,6 +72,13 @@ class RowCounts:
         if self._dense is None:
             return iter(self._few)
         return iter(np.flatnonzero(self._dense).tolist())
+
+    def items(self) -> Iterable[tuple[int, int]]:
+        """The rows that are not 0, with their numbers."""
+        if self._dense is None:
+            return self._few.items()
+        rows = np.flatnonzero(self._dense)
+        return zip(rows.tolist(), self._dense[rows].tolist(), strict=True)
 
     def drop(self, row: int, last: int) -> None:
         """A row is gone, and the last one has taken its number."""

@@ -1,7 +1,8 @@
 """The pods on nodes by their labels: how many of each kind are on each node, and how many of a selection.
 
 Pods of one namespace with equal labels are one kind. A selection that was asked for is kept from then on:
-a pod that comes or goes changes the counts of the selections that match its kind, and no others.
+a pod that comes or goes changes the counts of the selections that match its kind, and no others. A selection of
+many terms costs them once, and as much as one of a single term whenever it is asked for.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,11 +13,11 @@ from koordpolicy.cluster.counts import RowCounts
 from koordpolicy.cluster.label_index import LabelIndex
 from koordpolicy.cluster.pods import KindKey
 from koordpolicy.model.labels import Operator
-from koordpolicy.model.neighbours import PodTerm
+from koordpolicy.model.neighbours import PodTerm, TermSum
 from koordpolicy.model.reading import NO_TEXT
 
-_MOST_SELECTIONS: Final = 2048
-"""Selections that are kept; beyond, the one that was not asked for longest is dropped."""
+_MOST_TERMS: Final = 8192
+"""Terms of the selections that are kept; beyond, the one that was not asked for longest is dropped."""
 
 LabelPlace = TypeVar("LabelPlace")
 
@@ -31,9 +32,21 @@ class Wanted:
 
 @dataclass(slots=True, eq=False)
 class _Selection:
-    wanted: Wanted
+    parts: "list[_Part]" = field(default_factory=list)
     counts: RowCounts = field(default_factory=RowCounts)
     version: int = 0
+    kinds: "dict[_Kind, None]" = field(default_factory=dict)
+    """Those that count."""
+
+
+@dataclass(slots=True, eq=False)
+class _Part:
+    """Pods of a selection that count so many times: those that all terms match. It is filed by the first one."""
+
+    selection: _Selection
+    terms: tuple[PodTerm, ...]
+    alive: bool
+    times: int
 
 
 @dataclass(slots=True, eq=False)
@@ -42,7 +55,8 @@ class _Kind:
     labels: Mapping[str, str]
     counts: RowCounts = field(default_factory=RowCounts)
     pods: int = 0
-    selections: list[_Selection] = field(default_factory=list)
+    selections: dict[_Selection, int] = field(default_factory=dict)
+    """In which of them a pod counts, and how many times."""
 
     @property
     def namespace(self) -> str:
@@ -56,16 +70,28 @@ class _Kind:
 class PodLabelSets:
     """The kinds of all pods on known nodes. Rows are those of the node table."""
 
-    __slots__ = ("_by_label", "_by_namespace", "_filed", "_kinds", "_labels", "_selections")
+    __slots__ = (
+        "_by_label",
+        "_by_namespace",
+        "_filed",
+        "_kinds",
+        "_labels",
+        "_selections",
+        "_terms",
+        "namespaces",
+    )
 
     def __init__(self) -> None:
         self._kinds: dict[KindKey, _Kind] = {}
         self._by_namespace: dict[str, dict[KindKey, _Kind]] = {}
         self._by_label: dict[tuple[str, str, str], dict[KindKey, _Kind]] = {}
         # In the order in which they were last asked for.
-        self._selections: dict[Wanted, _Selection] = {}
-        self._filed: LabelIndex[_Selection] = LabelIndex()
+        self._selections: dict[Wanted | TermSum, _Selection] = {}
+        self._terms = 0
+        self._filed: LabelIndex[_Part] = LabelIndex()
         self._labels: dict[str, Mapping[str, str]] = {}
+        self.namespaces = 0
+        """Another number after each change of the labels of a namespace."""
 
     def again(self) -> "PodLabelSets":
         """The same namespaces, no pods."""
@@ -82,8 +108,8 @@ class PodLabelSets:
             kind = self._enter(key, labels)
         kind.pods += 1
         kind.counts.add(row, 1)
-        for selection in kind.selections:
-            selection.counts.add(row, 1)
+        for selection, times in kind.selections.items():
+            selection.counts.add(row, times)
             selection.version += 1
 
     def remove(self, key: KindKey, row: int) -> None:
@@ -91,8 +117,8 @@ class PodLabelSets:
         kind = self._kinds[key]
         kind.pods -= 1
         kind.counts.add(row, -1)
-        for selection in kind.selections:
-            selection.counts.add(row, -1)
+        for selection, times in kind.selections.items():
+            selection.counts.add(row, -times)
             selection.version += 1
         if not kind.pods:
             self._leave(kind)
@@ -113,17 +139,18 @@ class PodLabelSets:
             self._labels[name] = labels
         if before == now:
             return False
-        for wanted in [one for one in self._selections if _by_labels(one)]:
+        self.namespaces += 1
+        for wanted in [one for one, found in self._selections.items() if _by_labels(found)]:
             self._forget(wanted)
         return True
 
     # --- answers --------------------------------------------------------------------------------
 
-    def counts(self, wanted: Wanted) -> RowCounts:
-        """How many of the pods are on each node."""
+    def counts(self, wanted: Wanted | TermSum) -> RowCounts:
+        """How many of the pods are on each node, or what they weigh together."""
         return self._selection(wanted).counts
 
-    def version(self, wanted: Wanted) -> tuple[int, int]:
+    def version(self, wanted: Wanted | TermSum) -> tuple[int, int]:
         """What stays the same while the counts do."""
         found = self._selection(wanted)
         return id(found), found.version
@@ -143,42 +170,46 @@ class PodLabelSets:
 
     # --- inner workings -------------------------------------------------------------------------
 
-    def _selection(self, wanted: Wanted) -> _Selection:
+    def _selection(self, wanted: Wanted | TermSum) -> _Selection:
         found = self._selections.pop(wanted, None)
         if found is None:
             found = self._begin(wanted)
         self._selections[wanted] = found
         return found
 
-    def _begin(self, wanted: Wanted) -> _Selection:
-        found = _Selection(wanted)
-        for kind in self._candidates(wanted):
-            if self._holds(wanted, kind):
-                found.counts.add_all(kind.counts)
-                kind.selections.append(found)
-        selector = wanted.terms[0].selector
-        if selector is not None:
-            self._filed.add(selector, found)
-        while len(self._selections) >= _MOST_SELECTIONS:
+    def _begin(self, wanted: Wanted | TermSum) -> _Selection:
+        found = _Selection()
+        found.parts += _parts(found, wanted)
+        for part in found.parts:
+            for kind in self._candidates(part.terms[0]):
+                if self._holds(part, kind):
+                    found.counts.add_all(kind.counts, part.times)
+                    _count(kind, part)
+            selector = part.terms[0].selector
+            if selector is not None:
+                self._filed.add(selector, part)
+        self._terms += len(found.parts)
+        while self._terms > _MOST_TERMS and self._selections:
             self._forget(next(iter(self._selections)))
         return found
 
-    def _forget(self, wanted: Wanted) -> None:
+    def _forget(self, wanted: Wanted | TermSum) -> None:
         gone = self._selections.pop(wanted)
-        if wanted.terms[0].selector is not None:
-            self._filed.discard(wanted.terms[0].selector, gone)
-        for kind in self._candidates(wanted):
-            if gone in kind.selections:
-                kind.selections.remove(gone)
+        self._terms -= len(gone.parts)
+        for part in gone.parts:
+            selector = part.terms[0].selector
+            if selector is not None:
+                self._filed.discard(selector, part)
+        for kind in gone.kinds:
+            del kind.selections[gone]
 
-    def _holds(self, wanted: Wanted, kind: _Kind) -> bool:
-        if wanted.alive and kind.terminating:
+    def _holds(self, part: _Part, kind: _Kind) -> bool:
+        if part.alive and kind.terminating:
             return False
-        return all(self.matches(term, kind.namespace, kind.labels) for term in wanted.terms)
+        return all(self.matches(term, kind.namespace, kind.labels) for term in part.terms)
 
-    def _candidates(self, wanted: Wanted) -> Iterator[_Kind]:
-        """The kinds that a selection may have, and a few more. Namespaces by labels may be any."""
-        term = wanted.terms[0]
+    def _candidates(self, term: PodTerm) -> Iterator[_Kind]:
+        """The kinds that a term may match, and a few more. Namespaces by labels may be any."""
         if term.selector is None:
             return iter(())
         if term.namespace_selector is not None:
@@ -200,18 +231,35 @@ class PodLabelSets:
         self._by_namespace.setdefault(kind.namespace, {})[key] = kind
         for place in _places(kind):
             self._by_label.setdefault(place, {})[key] = kind
-        kind.selections = [one for one in self._filed.near(labels) if self._holds(one.wanted, kind)]
+        for part in self._filed.near(labels):
+            if self._holds(part, kind):
+                _count(kind, part)
         return kind
 
     def _leave(self, kind: _Kind) -> None:
         del self._kinds[kind.key]
+        for selection in kind.selections:
+            del selection.kinds[kind]
         _discard(self._by_namespace, kind.namespace, kind.key)
         for place in _places(kind):
             _discard(self._by_label, place, kind.key)
 
 
-def _by_labels(wanted: Wanted) -> bool:
-    return any(term.namespace_selector is not None for term in wanted.terms)
+def _parts(selection: _Selection, wanted: Wanted | TermSum) -> list[_Part]:
+    if isinstance(wanted, TermSum):
+        return [_Part(selection, (term,), alive=False, times=times) for term, times in wanted.terms]
+    return [_Part(selection, wanted.terms, wanted.alive, times=1)]
+
+
+def _count(kind: _Kind, part: _Part) -> None:
+    """Let pods of a kind count in a selection, for one of its parts."""
+    selection = part.selection
+    kind.selections[selection] = kind.selections.get(selection, 0) + part.times
+    selection.kinds[kind] = None
+
+
+def _by_labels(selection: _Selection) -> bool:
+    return any(term.namespace_selector is not None for part in selection.parts for term in part.terms)
 
 
 def _places(kind: _Kind) -> Iterable[tuple[str, str, str]]:

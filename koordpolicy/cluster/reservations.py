@@ -31,7 +31,7 @@ class OwnerPods:
 
 
 class Reservations:
-    """Kept from events. `pods_on`, `labels_of` and `facts_of` give the pods, labels and facts of a node as they are now, in a trial too,
+    """Kept from events. `pods_on`, `changes_on`, `labels_of` and `facts_of` give the pods, labels and facts of a node as they are now, in a trial too,
     `node_names` all nodes.
     """
 
@@ -47,9 +47,12 @@ class Reservations:
         """By whether they give out what they keep by the default policy: how many there are, by node."""
         self._by_node: dict[str, dict[str, Reservation]] = {}
         self._takers: dict[PodKey, str] = {}
+        self._takes = 0
+        self._grouped: tuple[tuple[object, ...], dict[str, list[PodView]]] = ((), {})
         self.version = 0
         """Another one after every change of an object."""
         self.pods_on: Callable[[str], Mapping[PodKey, PodView]] = lambda node: {}
+        self.changes_on: Callable[[str], int] = lambda node: -1
         self.labels_of: Callable[[str], Mapping[str, str]] = lambda node: NO_TEXT
         self.facts_of: Callable[[str], Record] = lambda node: {}
         self.node_names: Callable[[], Sequence[str]] = lambda: ()
@@ -168,10 +171,12 @@ class Reservations:
     def take(self, pod: PodKey, uid: str) -> None:
         """A pod takes from a reservation from now on."""
         self._takers[pod] = uid
+        self._takes += 1
 
     def give_back(self, pod: PodKey) -> None:
         """It does not any more."""
         self._takers.pop(pod, None)
+        self._takes += 1
 
     def taken_by(self, view: PodView) -> str:
         """The UID of the reservation that a pod has taken from; empty for none, and where that cannot be read."""
@@ -198,12 +203,20 @@ class Reservations:
     def owners(self, reservation: Reservation) -> OwnerPods:
         """Who has taken from a reservation."""
         names = governed(reservation.allocatable, reservation.allocate_policy, reservation.restricted or None)
-        views = [
-            view
-            for view in self.pods_on(reservation.node_name).values()
-            if self.taken_by(view) == reservation.uid
-        ]
+        views = self._takers_on(reservation.node_name).get(reservation.uid, ())
         return OwnerPods(views, sum_masked([view.occupied for view in views], names))
+
+    def _takers_on(self, node: str) -> Mapping[str, Sequence[PodView]]:
+        """The pods on a node by the UID of what they have taken from; found once after each change."""
+        now = (node, self.changes_on(node), self.version, self._takes)
+        if self._grouped[0] != now:
+            found: dict[str, list[PodView]] = {}
+            for view in self.pods_on(node).values():
+                uid = self.taken_by(view)
+                if uid:
+                    found.setdefault(uid, []).append(view)
+            self._grouped = now, found
+        return self._grouped[1]
 
     def left(self, reservation: Reservation) -> Amounts:
         """What of a reservation nobody has taken."""
@@ -248,10 +261,11 @@ class Reservations:
     ) -> list[tuple[Reservation, Match]]:
         """What the checks say of a pod and each reservation that keeps room and may be its own. Raises ObjectError."""
         wants, found = view.reservations, []
+        owned = frozenset() if wants.ignores else frozenset(self._index.find(view.pod))
         for one in self._candidates(view):
             labels = self.labels_of(one.node_name) if wants.affinity is not None else NO_TEXT
             rules = MatchRules(one.allocate_once, checks_taints, labels)
-            said = match(view.pod, wants, request, one, 0, rules)
+            said = match(view.pod, wants, request, one, 0, rules, one.uid in owned)
             if said.matched and one.allocate_once and self.owners(one).views:
                 said = Match.NOT_MATCHABLE
             if said.matched and self.policy is not None and not self.policy.allows(view, one):

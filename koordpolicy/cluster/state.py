@@ -109,7 +109,7 @@ class ClusterState(ZonesAndDevices):
     def present(self) -> int:
         """Which things are there by which a plugin may have something to say of any pod, as bits. Asked of every decision."""
         return (
-            (TERMS if self.apart.held or self.near.held or self.wishes.held else 0)
+            (TERMS if self.apart or self.near or self.wishes else 0)
             | (RESERVATIONS if self.reservations.make_way else 0)
             | (CPUS if self.cpus.known else 0)
             | (DEVICES if self.cards.known else 0)

@@ -1,6 +1,6 @@
 """What a pod says of other pods: affinity, anti-affinity, even spread."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -61,6 +61,21 @@ class WeighedTerm:
 
 
 @dataclass(frozen=True, slots=True)
+class TermSum:
+    """Terms of one label `key` with their weights, counted together: each pod as often as all that speak of it weigh."""
+
+    key: str
+    terms: tuple[tuple[PodTerm, int], ...]
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash(self.terms))  # as that of a term
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+@dataclass(frozen=True, slots=True)
 class SpreadConstraint:
     """Pods that `selector` matches shall be spread evenly over the values of the label `key`.
 
@@ -79,15 +94,18 @@ class SpreadConstraint:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """All of it. `near` and `apart` are required, `wishes` are not."""
+    """All of it. `near` and `apart` are required, `wishes` are not. Of the last two, what counts together does so by label."""
 
     near: tuple[TopologyTerm, ...] = ()
     apart: tuple[TopologyTerm, ...] = ()
     wishes: tuple[WeighedTerm, ...] = ()
     spread: tuple[SpreadConstraint, ...] = ()
+    apart_by_key: tuple[TermSum, ...] = field(init=False, repr=False, compare=False)
+    wishes_by_key: tuple[TermSum, ...] = field(init=False, repr=False, compare=False)
 
-
-ALONE: Final = Neighbours()
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "apart_by_key", _sums((term, 1) for term in self.apart))
+        object.__setattr__(self, "wishes_by_key", _sums((wish.term, wish.weight) for wish in self.wishes))
 
 
 def read_neighbours(pod: Json, namespace: str) -> Neighbours:
@@ -109,6 +127,17 @@ def read_neighbours(pod: Json, namespace: str) -> Neighbours:
         ),
         spread=tuple(_spread(constraint, at, labels) for at, constraint in _few(spec, _SPREAD, "spec")),
     )
+
+
+def _sums(terms: Iterable[tuple[TopologyTerm, int]]) -> tuple[TermSum, ...]:
+    by_key: dict[str, dict[PodTerm, int]] = {}
+    for term, times in terms:
+        pods = by_key.setdefault(term.key, {})
+        pods[term.pods] = pods.get(term.pods, 0) + times
+    return tuple(TermSum(key, tuple(pods.items())) for key, pods in by_key.items())
+
+
+ALONE: Final = Neighbours()
 
 
 def _required(parent: Json, at: str, namespace: str, labels: Mapping[str, str]) -> tuple[TopologyTerm, ...]:

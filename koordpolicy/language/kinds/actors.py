@@ -439,8 +439,8 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "filters[].require filters[].reason scores scores[].name scores[].enabled scores[].weight scores[].plugin "
             "scores[].parameters scores[].match scores[].match.condition scores[].value scores[].normalize ties sampling preferredNodes "
             "preemption preemption.plugin preemption.policy preemption.eligible preemption.importance preemption.order "
-            "preemption.search preemption.search.share preemption.search.least preemption.lookAhead preemption.respects "
-            "diagnosis diagnosis.advice diagnosis.evaluations diagnosis.share diagnosis.slice diagnosis.renewAfter "
+            "preemption.search preemption.search.share preemption.search.least preemption.search.most "
+            "preemption.lookAhead preemption.respects diagnosis diagnosis.advice diagnosis.evaluations diagnosis.share diagnosis.slice diagnosis.renewAfter "
             "diagnosis.podsPerSecond diagnosis.slowDecision"
         ),
     ),

@@ -236,6 +236,19 @@ class PreemptionSearch(PolicyModel):
             roots=_POD,
         ),
     ] = None
+    most: Annotated[
+        Value,
+        Slot(
+            INT,
+            "How many times filters are asked of single nodes, with fewer pods on them, before the search ends with the "
+            "best candidate found. A node is asked about once, and once more for each pod that may go from it, where "
+            "something else than room refuses it; meanwhile no other pod is placed.",
+            default=5000,
+            minimum=1,
+            maximum=100_000_000,
+            roots=_POD,
+        ),
+    ] = None
 
 
 class Preemption(PolicyModel):

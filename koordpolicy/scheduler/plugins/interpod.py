@@ -23,7 +23,6 @@ from koordpolicy.cluster.label_sets import Wanted
 from koordpolicy.cluster.nodes import NodeView, Rows
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.state import TERMS, ClusterState
-from koordpolicy.cluster.terms import HeldTerm
 from koordpolicy.scheduler.plugins.base import ANEW, NODES_COME_AND_CHANGE, PLACE, Plugin, Said
 from koordpolicy.scheduler.plugins.parameters import ParameterError, Parameters
 from koordpolicy.scheduler.plugins.verdicts import Verdicts
@@ -39,8 +38,7 @@ def required_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable 
         return ANEW
     if not state.apart:
         return None
-    about = state.apart.about(state.label_sets, pod.pod.namespace, pod.pod.labels)
-    return ANEW if any(True for _ in about) else None
+    return ANEW if state.apart.speaks(state.label_sets, pod.pod.namespace, pod.pod.labels) else None
 
 
 def interpod_filter(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:
@@ -56,12 +54,11 @@ def interpod_filter(pod: PodView, nodes: NodeView, _parameters: Parameters) -> V
         near = affinity_refusals([_near(nodes, key, pods) for key in keys], itself, count)
     selections = state.label_sets
     apart = anti_affinity_refusals(
-        _by_key(nodes, ((one.key, selections.counts(Wanted((one.pods,))), 1) for one in wants.apart)), count
+        _by_key(nodes, ((one.key, selections.counts(one), 1) for one in wants.apart_by_key)), count
     )
     objecting = anti_affinity_refusals(
         _by_key(
-            nodes,
-            ((held.term.key, held.counts, 1) for held in state.apart.about(selections, namespace, labels)),
+            nodes, ((key, counts, 1) for key, counts in state.apart.about(selections, namespace, labels))
         ),
         count,
     )
@@ -95,21 +92,22 @@ def interpod_wishes(pod: PodView, nodes: NodeView, parameters: Parameters) -> Co
 
 def _wishes(pod: PodView, nodes: NodeView, parameters: Parameters) -> Iterator[tuple[str, RowCounts, int]]:
     state = nodes.state
-    for wish in pod.neighbours.wishes:
-        yield wish.term.key, state.label_sets.counts(Wanted((wish.term.pods,))), wish.weight
-    for weight, held in _of_others(pod, state, parameters):
-        yield held.term.key, held.counts, weight
+    for wishes in pod.neighbours.wishes_by_key:
+        yield wishes.key, state.label_sets.counts(wishes), 1
+    yield from _of_others(pod, state, parameters)
 
 
-def _of_others(pod: PodView, state: ClusterState, parameters: Parameters) -> Iterator[tuple[int, HeldTerm]]:
+def _of_others(
+    pod: PodView, state: ClusterState, parameters: Parameters
+) -> Iterator[tuple[str, RowCounts, int]]:
     """What pods on nodes say of the pod, and what that weighs."""
     namespace, labels = pod.pod.namespace, pod.pod.labels
     hard = _hard_weight(parameters)
     if hard:
-        for held in state.near.about(state.label_sets, namespace, labels):
-            yield hard, held
-    for held in state.wishes.about(state.label_sets, namespace, labels):
-        yield 1, held
+        for key, counts in state.near.about(state.label_sets, namespace, labels):
+            yield key, counts, hard
+    for key, counts in state.wishes.about(state.label_sets, namespace, labels):
+        yield key, counts, 1
 
 
 def _hard_weight(parameters: Parameters) -> int:

@@ -79,7 +79,7 @@ class World:
             cache.pod_count,
             state.label_sets.counts(WEB).array(count).tolist(),
             state.ports.taken((HostPort("TCP", "10.0.0.1", 80),), count).tolist(),
-            sorted(held.counts.array(count).tolist() for held in state.apart.about(state.label_sets, "default", {"app": "web"})),
+            [(key, counts.array(count).tolist()) for key, counts in state.apart.about(state.label_sets, "default", {"app": "web"}) if counts],
             state.volumes.used(("default", "c")),
             [id(one) for one in state.volumes.planned],
             [(name, list(pods.items())) for name, pods in self.ledger.promises.items()],

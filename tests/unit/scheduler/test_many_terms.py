@@ -105,3 +105,48 @@ def test_pods_on_nodes_that_speak_of_others_cost_a_little_each() -> None:
 
     few, many = attempt(10), attempt(110)
     assert (many - few) / 100 < 20
+
+
+def test_a_search_for_room_costs_no_more_for_many_terms() -> None:
+    def attempt(count: int) -> int:
+        world = World()
+        pods = {
+            f"{{node}}-{at}": {"priority": 10, "request": {"cpu": "10m"}, "labels": {"app": f"a{at}"}}
+            for at in range(5)
+        }
+        for node in (f"n{at}" for at in range(10)):
+            there = {name.format(node=node): said for name, said in pods.items()}
+            world.build({"nodes": {node: {"labels": {ZONE: node}, "pods": there}}})
+        world.submit("p", apart(count))
+        found: list[PodDecision | None] = []
+        spent = calls(lambda: found.append(world.scheduler.schedule_one()))
+        assert found[0] is not None
+        assert found[0].preemption is not None
+        assert len(found[0].preemption.victims) == 5
+        return spent
+
+    few, many = attempt(5), attempt(1_000)
+    assert (many - few) / 995 < 150, "read once, and not for each node and each pod on it"
+
+
+def test_a_search_for_room_costs_no_more_for_many_terms_of_those_who_may_go() -> None:
+    def attempt(count: int) -> int:
+        world = World()
+        for at in range(10):
+            about = [
+                {"topologyKey": ZONE, "labelSelector": {"matchExpressions": [
+                    {"key": "app", "operator": "Exists"}, {"key": f"k{term}", "operator": "DoesNotExist"}]}}
+                for term in range(count)
+            ]  # fmt: skip
+            pods = {f"n{at}-{one}": {"priority": 10, "request": {"cpu": "10m"}} for one in range(5)}
+            pods[f"n{at}-0"]["affinity"] = {"podAntiAffinity": {REQUIRED: about}}
+            world.build({"nodes": {f"n{at}": {"labels": {ZONE: f"z{at}"}, "pods": pods}}})
+        world.submit("p", {"labels": {"app": "a0"}})
+        found: list[PodDecision | None] = []
+        spent = calls(lambda: found.append(world.scheduler.schedule_one()))
+        assert found[0] is not None
+        assert found[0].preemption is not None
+        return spent
+
+    few, many = attempt(5), attempt(200)
+    assert (many - few) / 195 / 10 < 130, "for each node and term, but not for each pod on a node"

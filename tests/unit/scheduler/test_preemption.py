@@ -351,6 +351,54 @@ def test_what_is_seen_beyond_rows_or_later_is_searched_for_again(
     assert len(found) == 2
 
 
+# --- searches that may ask no more ---------------------------------------------------------------------
+
+
+def zoned(most: int, *, dear: bool) -> World:
+    """Six nodes in one zone, with a pod on each that may go and that keeps others away; and one that may not, perhaps."""
+    world = World(policies({"preemption": {"search": {"most": most}}}))
+    low = {**LOW, "request": {"cpu": 1}, "labels": {"app": "other"}}
+    pods = [
+        {f"low{at}": low, **({"dear": {**low, "priority": 9900}} if dear and not at else {})}
+        for at in range(6)
+    ]
+    for at, there in enumerate(pods):
+        zone = "z" if dear else f"z{at}"
+        world.build({"nodes": {f"n{at}": {"labels": {"zone": zone}, "pods": there}}})
+    return world
+
+
+@pytest.mark.parametrize(("most", "nodes"), [(1, 1), (2, 1), (3, 2), (5000, 6)])
+def test_a_search_ends_with_the_best_of_what_it_found(
+    monkeypatch: pytest.MonkeyPatch, most: int, nodes: int
+) -> None:
+    asked: list[str] = []
+    exact = Search._exact
+
+    def noted(search: Search, run: Any, node: str) -> Any:
+        asked.append(node)
+        return exact(search, run, node)
+
+    monkeypatch.setattr(Search, "_exact", noted)
+    decision = zoned(most, dear=False).place("pod", {**EIGHT, "affinity": AWAY})
+    assert decision.preemption is not None
+    assert decision.promised in asked
+    assert len(asked) == nodes, "a node that has been begun with is asked about to the end"
+
+
+def test_nodes_that_a_search_did_not_come_to_are_named_as_such() -> None:
+    wanted = {**EIGHT, "affinity": AWAY}
+    many, few = (zoned(most, dear=True).place("pod", wanted) for most in (5000, 8))
+    assert (
+        many.remark == "preemption: 0/6 nodes are available: 6 node(s) didn't match pod anti-affinity rules"
+    )
+    assert few.preemption is None
+    assert few.remark == (
+        "preemption: 0/6 nodes are available: 2 node(s) didn't match pod anti-affinity rules, 4 node(s) not asked about:"
+        " the search had come to its end (preemption.search.most)"
+    )
+
+
 # --- against an oracle ------------------------------------------------------------------------------
 
 

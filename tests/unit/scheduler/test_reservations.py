@@ -28,6 +28,7 @@ from koordpolicy.scheduler.driver import Driver
 from koordpolicy.scheduler.plugins.reservation.room import NO_MATCH
 from koordpolicy.scheduler.plugins.reservation.telling import told
 from koordpolicy.scheduler.reservation_status import make_available, say_unschedulable
+from tests.unit.scheduler.test_many_terms import calls
 from tests.unit.scheduler.world import PROFILE, World
 from tests.vectors.policies import document, graph
 
@@ -369,11 +370,29 @@ def test_the_index_finds_all_that_a_pod_owns(
     metadata = {"name": name, "uid": uid, "namespace": name, "labels": labels, "ownerReferences": [owner]}
     pod = read_pod({"metadata": metadata, "spec": {}})
     owned = [one.uid for one in read if owns(pod, one.owners)]
-    found = index.find(pod)
-    assert set(owned) <= set(found)
+    assert index.find(pod) == owned
     for one in read:
         index.remove(one.uid)
     assert index.find(pod) == []
+
+
+def test_many_owner_terms_are_asked_once_for_each_pod() -> None:
+    def attempt(count: int) -> int:
+        world = Reserved(n1=_TEN)
+        for at in range(count):
+            every = [
+                {"labelSelector": {"matchExpressions": [
+                    {"key": "app", "operator": "NotIn", "values": [f"v{at}-{term}"]},
+                    {"key": f"k{term}", "operator": "Exists"}]}}
+                for term in range(50)
+            ]  # fmt: skip
+            world.reserve(reservation(f"r{at}", cpu="10m", app="", spec={"owners": every}))
+        world.run()
+        world.ask("pod", app="web")
+        return calls(world.scheduler.schedule_one)
+
+    few, many = attempt(2), attempt(12)
+    assert (many - few) / 500 < 1, "terms about a label that the pod has not are no matter of its own"
 
 
 def test_others_go_for_a_reservation_where_policy_lets_them() -> None:

@@ -83,8 +83,8 @@ def preemption_pick(given: Given) -> Given:
 
 
 def preemption_candidates(given: Given) -> Given:
-    policy = PreemptionPolicy(graph(), PROFILE)
-    return {"candidates": candidates_to_find(given["nodes"], *policy.search({}))}
+    share, least, _ = PreemptionPolicy(graph(), PROFILE).search({})
+    return {"candidates": candidates_to_find(given["nodes"], share, least)}
 
 
 def nominated_pods(given: Given) -> Given:

@@ -19,6 +19,7 @@ from koordpolicy.scheduler.plugins.preemption.what_if import WhatIf
 
 NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
 NO_VICTIMS: Final = "No preemption victims found for incoming pod"
+NOT_ASKED: Final = "node(s) not asked about: the search had come to its end (preemption.search.most)"
 
 
 def in_vain(
@@ -36,7 +37,10 @@ def in_vain(
     if crowded:
         found, unsettled = _by_rows(run, results, without(crowded), crowded)
         counts += found
-        for name in unsettled:
+        for at, name in enumerate(unsettled):
+            if what_if.left <= 0:
+                counts[NOT_ASKED] += len(unsettled) - at
+                break
             counts += what_if.refusals(run, name, pools.on(name))
     return NoCandidate(counts)
 

@@ -42,7 +42,9 @@ class PreemptionPolicy:
         self._eligible = PodPredicate(graph, f"{target}.eligible", "victim")
         self._importance = prepared(graph, f"{target}.importance")
         self._order = prepared(graph, f"{target}.order")
-        self._search = (prepared(graph, f"{target}.search.share"), prepared(graph, f"{target}.search.least"))
+        self._search = tuple(
+            prepared(graph, f"{target}.search.{name}") for name in ("share", "least", "most")
+        )
         self._importance_known: dict[PodKey, tuple[PodView, SortKey]] = {}
 
     def wanted(self, records: Records) -> bool:
@@ -122,10 +124,10 @@ class PreemptionPolicy:
         """The place of a node among those where room can be made, the best first."""
         return sort_key(self._order, {**records, "candidate": candidate})
 
-    def search(self, records: Records) -> tuple[float, int]:
-        """Share of the nodes in percent, and number of candidates, that end the search."""
-        share, least = (_number(one, records) for one in self._search)
-        return (100.0 if share is None else float(share)), (1 if least is None else int(least))
+    def search(self, records: Records) -> tuple[float, int, int]:
+        """Share of the nodes in percent, and number of candidates, that end the search; and of questions to single nodes."""
+        share, least, most = (_number(one, records) for one in self._search)
+        return 100.0 if share is None else float(share), 1 if least is None else int(least), int(most or 1)
 
 
 def started(view: PodView, now: Timestamp) -> Record:

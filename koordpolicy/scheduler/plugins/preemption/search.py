@@ -119,9 +119,10 @@ class Search:
     def _best(self, run: FilterRun, look: "_Look") -> _Candidate | None:
         """The node that policy prefers; None when no node can be helped."""
         rows = np.flatnonzero(look.possible)
+        share, least, self._what_if.left = self._policy.search(run.records)
         if not len(rows):
             return None
-        wanted = candidates_to_find(len(rows), *self._policy.search(run.records))
+        wanted = candidates_to_find(len(rows), share, least)
         start = int(np.searchsorted(rows, self._draw(len(look.possible))))
         table = self._cache.table
         names = table.named(np.concatenate((rows[start:], rows[:start])))
@@ -145,7 +146,7 @@ class Search:
             # Who has to go for room has to go in any case, so that nobody else needs to if that is enough.
             if best.exact or (not look.far and self._what_if.enough(run, best.node, best.victims)):
                 return best
-            exact = self._exact(run, best.node)
+            exact = self._exact(run, best.node) if self._what_if.left > 0 else None
             if exact is None:
                 del left[best.node]
             else:
@@ -168,7 +169,7 @@ class Search:
                 for short in pools.short(simple, amounts, beside):
                     yield self._candidate(run, short.node, short.victims, short.violations, exact=False)
             for name in some:
-                if closer.get(name):
+                if closer.get(name) and self._what_if.left > 0:
                     found = self._exact(run, name)
                     if found is not None:
                         yield found

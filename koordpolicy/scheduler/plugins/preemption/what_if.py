@@ -14,12 +14,17 @@ from koordpolicy.scheduler.plugins.preemption.pools import Pool
 
 
 class WhatIf:
-    """Asks of one node at a time, whether it passes now and still does once those who go are gone."""
+    """Asks of one node at a time, whether it passes now and still does once those who go are gone.
 
-    __slots__ = ("_cache",)
+    `left` is how many more questions it has in the search that goes on; a node that has been begun with is asked about to
+    the end.
+    """
+
+    __slots__ = ("_cache", "left")
 
     def __init__(self, cache: ClusterCache) -> None:
         self._cache = cache
+        self.left = 0
 
     def enough(self, run: FilterRun, node: str, victims: tuple[PodView, ...]) -> bool:
         """Whether the node passes all filters once these are gone. Raises CycleProblem."""
@@ -60,6 +65,7 @@ class WhatIf:
 
     def refusals(self, run: FilterRun, node: str, pool: Pool) -> Counter[str]:
         """Why the node refuses the pod when all who may go are gone, once for each reason. Raises CycleProblem."""
+        self.left -= 1
         beside = run.nominated(node)
         cache, table = self._cache, self._cache.table
         for there in (beside, ()) if beside else ((),):
@@ -116,6 +122,7 @@ class WhatIf:
         return stays
 
     def _fits(self, run: FilterRun, node: str) -> bool:
+        self.left -= 1
         table = self._cache.table
         rows = np.array([table.index(node)])
         return all(moment.evaluate(table, rows).feasible() is None for moment in run.moments)
