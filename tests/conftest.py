@@ -1,16 +1,21 @@
 """What all tests share: where things lie, golden files, and how much hypothesis tries."""
 
+import hashlib
 import os
+import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import IO
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from koordpolicy.runtime.collector import collect, keep_what_is_there
+from koordpolicy.runtime.policies import pack_cache
 from tests.parts.apiserver import AUDIT
 from tests.parts.fixtures import apiserver, own_apiserver, part
 
@@ -29,6 +34,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 SWITCH = "KOORDPOLICY_CACHE"
 """The variable that says whether commands keep the compiled pack from one to the next."""
+
+MOST_PACKS = 4
+"""Compiled packs that a process keeps at a time."""
 
 WAITING = ("tests/contract/", "tests/differential_scheduling/", "tests/integration/")
 """Folders of tests that wait for real programs."""
@@ -82,6 +90,26 @@ def pytest_configure(config: pytest.Config) -> None:
         making = [sys.executable, "-m", "koordpolicy.cli", "check", "examples/02-tune-one-pool"]
         subprocess.run(making, cwd=REPOSITORY, env=environment, check=True, stdout=subprocess.DEVNULL)
         os.environ[SWITCH] = "on"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def pack_unpickled_once() -> Iterator[None]:
+    """Commands that tests run in their own process make the same compiled pack of the same bytes once, not each of them anew."""
+    known: dict[bytes, object] = {}
+
+    def load(opened: IO[bytes]) -> object:
+        data = opened.read()
+        key = hashlib.sha256(data).digest()
+        if key not in known:
+            if len(known) >= MOST_PACKS:
+                known.clear()
+            known[key] = pickle.loads(data)  # noqa: S301 - pack_cache has looked whose it is
+        found = known[key]
+        return dict(found) if isinstance(found, dict) else found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pack_cache, "pickle", SimpleNamespace(**{**vars(pickle), "load": load}))
+        yield
 
 
 @pytest.hookimpl(optionalhook=True)

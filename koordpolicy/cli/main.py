@@ -1,6 +1,7 @@
 """All of `koordpolicy COMMAND ...` but the process state it (`start.py`)."""
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Container, Mapping, Sequence
 from importlib import import_module
@@ -107,7 +108,7 @@ def main(
     begins its work.
     """
     terminal = terminal or Terminal()
-    words = sys.argv[1:] if arguments is None else arguments
+    words = _with_values(sys.argv[1:] if arguments is None else arguments)
     command = ""
     try:
         try:
@@ -151,6 +152,19 @@ class _Parser(argparse.ArgumentParser):
             Terminal().print(message)
         else:
             super()._print_message(message, file)
+
+
+def _with_values(words: Sequence[str]) -> list[str]:
+    """The words, those flags with their values that begin like another one: `--until -1h`, where it is for the flag to say what
+    is wrong with that.
+    """
+    found: list[str] = []
+    for word in words:
+        if re.match(r"-\.?\d", word) and found and found[-1].startswith("--") and "=" not in found[-1]:
+            found[-1] += f"={word}"
+        else:
+            found.append(word)
+    return found
 
 
 def _named(words: Sequence[str]) -> Sequence[str]:

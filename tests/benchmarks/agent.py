@@ -30,7 +30,7 @@ from tests.benchmarks.processes import cpu_of, memory_of
 from tests.conftest import REPOSITORY
 from tests.parts import Missing
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.kubelet import OwnGroups, OwnKubelet, has_writable_groups
 from tests.parts.processes import Running
 
@@ -70,8 +70,7 @@ def run() -> Iterable[Row]:
         return [{"what": "skipped: control groups (version 1) cannot be written"}]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         try:
-            with ApiServer(Path(folder) / "server") as server:
-                install(server.access)
+            with DeployedServer(Path(folder) / "server") as server:
                 return measured(server, Path(folder), seconds)
         except Missing as missing:
             return [{"what": f"skipped: {missing}"}]

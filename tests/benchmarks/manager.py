@@ -24,7 +24,7 @@ from tests.integration.runtime.managers import BUNDLE
 from tests.integration.runtime.managers import share as filled
 from tests.parts import Missing
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.processes import Running, free_port
 
 NODES = 5_000
@@ -84,8 +84,7 @@ def run() -> Iterable[Row]:
     """Rows of seconds and shares."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         try:
-            with ApiServer(Path(folder) / "server", arguments=SERVER_ARGUMENTS) as server:
-                install(server.access)
+            with DeployedServer(Path(folder) / "server", arguments=SERVER_ARGUMENTS) as server:
                 return asyncio.run(measured(server, Path(folder), NODES))
         except Missing as missing:
             return [{"what": f"skipped: {missing}"}]

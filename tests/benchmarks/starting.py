@@ -22,7 +22,7 @@ from tests.benchmarks.processes import cpu_of
 from tests.benchmarks.reported_nodes import PODS_A_NODE, ReportedNodes, reported_nodes
 from tests.parts import Missing, find
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.processes import Running
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -60,9 +60,8 @@ def run() -> Iterator[Row]:
         yield from asyncio.run(_schedulers(server, Path(folder)))
     with (
         tempfile.TemporaryDirectory() as folder,
-        ApiServer(Path(folder), arguments=SERVER_ARGUMENTS) as server,
+        DeployedServer(Path(folder), arguments=SERVER_ARGUMENTS) as server,
     ):
-        install(server.access)
         yield from asyncio.run(_managers(server, Path(folder)))
 
 

@@ -35,7 +35,7 @@ from tests.integration.runtime.managers import BUNDLE
 from tests.integration.webhooks.site import documents, policy
 from tests.parts import Missing
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import apply, install
+from tests.parts.deployed import DeployedServer, apply
 from tests.parts.processes import Running, free_port
 
 PROFILES = (1, 1_000)
@@ -71,8 +71,7 @@ def run() -> Iterable[Row]:
     """Rows of milliseconds, with the highest rate that keeps to the limit."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, quiet_client():
         try:
-            with ApiServer(Path(folder) / "server") as server, ExitStack() as stack:
-                install(server.access)
+            with DeployedServer(Path(folder) / "server") as server, ExitStack() as stack:
                 for file in ("secret", "webhooks"):
                     apply(server.access, documents(f"deploy/manager/{file}.yaml"))
                 ways = [

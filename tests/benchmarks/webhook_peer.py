@@ -15,7 +15,7 @@ from koordpolicy.kube.api import Connection, connect
 from koordpolicy.kube.resources import CLUSTER_COLOCATION_PROFILES
 from tests.parts import find
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import apply, install
+from tests.parts.deployed import DeployedServer, apply
 from tests.parts.processes import Running, free_port
 
 PART: Final = "koord-manager"
@@ -32,8 +32,7 @@ def koord_manager(
     It listens at all addresses of the machine; there is no flag for less.
     """
     program = find(PART).path
-    with ApiServer(folder / "server") as server:
-        install(server.access)
+    with DeployedServer(folder / "server") as server:
         apply(server.access, _prepared())
         asyncio.run(_create(server, profiles))
         port = free_port()

@@ -21,7 +21,7 @@ from tests.benchmarks.measure import Row
 from tests.benchmarks.reported_nodes import ReportedNodes, name_of, reported_nodes
 from tests.parts import Missing
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 
 NODES: Final = 1_000
 SECONDS: Final = 20.0
@@ -99,8 +99,7 @@ def run(divide: int) -> Iterable[Row]:
     count = NODES // divide
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         try:
-            with ApiServer(Path(folder) / "server", arguments=SERVER_ARGUMENTS) as server:
-                install(server.access)
+            with DeployedServer(Path(folder) / "server", arguments=SERVER_ARGUMENTS) as server:
                 return asyncio.run(_measured(server, Path(folder), count))
         except Missing as missing:
             return [{"what": f"skipped: {missing}"}]

@@ -12,8 +12,7 @@ import pytest
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from tests.integration.webhooks.site import WebhookSite, make_webhook_site
-from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "05-admission"
@@ -54,8 +53,7 @@ def test_the_commands_print_what_the_readme_shows(
 @pytest.fixture
 def site(pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[WebhookSite]:
     need(pytestconfig, "etcd", "kube-apiserver", "kubectl")
-    with ApiServer(tmp_path / "cluster") as server:
-        install(server.access)
+    with DeployedServer(tmp_path / "cluster") as server:
         folder = tmp_path / "site"
         folder.mkdir()
         yield make_webhook_site(server.access, folder)

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.scheduler.sites import Site, make_site
-from tests.parts.apiserver import ApiServer
 from tests.parts.controllers import FAKE_NODE, controller_manager, kwok
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 from tests.parts.table import find
 
@@ -24,8 +23,7 @@ CORES = 8
 @pytest.fixture
 def site(pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[Site]:
     need(pytestconfig, "etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kwok")
-    with ApiServer(tmp_path / "cluster") as server:
-        install(server.access)
+    with DeployedServer(tmp_path / "cluster") as server:
         folder = tmp_path / "site"
         folder.mkdir()
         with controller_manager(server.access), kwok(server.access):

@@ -16,8 +16,7 @@ from koordpolicy.cli.terminal import Terminal
 from koordpolicy.model.protocol import THIRD_PARTY_ALLOCATIONS
 from tests.integration.runtime.managers import PATIENCE
 from tests.integration.webhooks.site import WebhookSite, make_webhook_site
-from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 NODE = "/api/v1/nodes"
@@ -27,8 +26,7 @@ METRIC = "/apis/slo.koordinator.sh/v1alpha1/nodemetrics"
 @pytest.fixture(scope="module")
 def site(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookSite]:
     need(pytestconfig, "etcd", "kube-apiserver", "kubectl")
-    with ApiServer(tmp_path_factory.mktemp("status")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("status")) as server:
         yield make_webhook_site(server.access, tmp_path_factory.mktemp("site"))
 
 

@@ -67,7 +67,7 @@ def listens(port: int) -> bool:
 
 @pytest.fixture
 def node(own_apiserver: Callable[..., ApiServer], tmp_path: Path) -> Iterator[Node]:
-    node = Node(own_apiserver(), tmp_path)
+    node = Node(own_apiserver(deployed=True), tmp_path)
     node.prepare()
     node.access.request("DELETE", f"/apis/slo.koordinator.sh/v1alpha1/nodemetrics/{NODE}")
     node.without_taints()

@@ -1,20 +1,27 @@
 """What is shipped in `deploy/`, applied to a test's API server as `kubectl apply --server-side` does."""
 
 import os
+import shutil
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache as for_good
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 from ruamel.yaml import YAML
 
-from tests.parts.apiserver import SYSTEM_NAMESPACE, Access
+from tests.parts import cache
+from tests.parts.apiserver import SYSTEM_NAMESPACE, Access, ApiServer
 from tests.parts.processes import Ended
+from tests.parts.table import find
 
 Document: TypeAlias = Mapping[str, Any]
 
 DEPLOY: Final = Path(__file__).resolve().parents[2] / "deploy"
+_FOLDERS: Final = ("crds", "rbac")
+_DEPLOYED: Final = "deployed"
 _FIRST: Final = ("Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "Role")
 """Kinds that others need, in order."""
 
@@ -23,22 +30,54 @@ WITHOUT: Final = "KOORDPOLICY_WITHOUT"
 """The variable that takes a permission out of the roles: `ClusterRole/NAME VERB PLURAL.GROUP/SUBRESOURCE`."""
 
 
+class DeployedServer(ApiServer):
+    """An API server with all definitions and roles of `deploy/`, which it finds in its data: applying them takes it as long as
+    starting, and is done once, for all that are started until something of it changes. Takes the arguments of `ApiServer`.
+    """
+
+    def __enter__(self) -> Self:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(_data(), self.folder / "etcd")
+        self.access.once(_DEPLOYED, lambda: None)
+        return super().__enter__()
+
+
+def _data() -> Path:
+    """What an API server has in its store that had all of it applied; it is there afterwards, under a key of what it was made of."""
+    files = sorted(file for name in _FOLDERS for file in (DEPLOY / name).glob("*.yaml"))
+    programs = [str(find(name).path) for name in ("etcd", "kube-apiserver")]
+    key = cache.content_key(*programs, os.environ.get(WITHOUT, ""), *(file.read_bytes() for file in files))
+    place = cache.directory() / f"deployed-{key}"
+    with cache.lock(place.with_suffix(".lock")):
+        if not place.exists():
+            with tempfile.TemporaryDirectory(dir=place.parent) as name, ApiServer(Path(name)) as server:
+                _install(server.access)
+                server.leave().rename(place)
+    return place
+
+
 def install(access: Access) -> None:
     """Apply all definitions and roles of `deploy/`, once for a server; the definitions are served afterwards."""
-    access.once("deployed", lambda: _install(access))
+    access.once(_DEPLOYED, lambda: _install(access))
 
 
 def _install(access: Access) -> None:
     apply(access, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}}])
-    apply(access, manifests(DEPLOY / "crds"))
-    apply(access, manifests(DEPLOY / "rbac"))
+    for name in _FOLDERS:
+        apply(access, manifests(DEPLOY / name))
 
 
 def manifests(folder: Path) -> Iterator[Document]:
     """The objects in a folder's files; what is there for kustomize itself is left out."""
     for file in sorted(folder.glob("*.yaml")):
         if file.name != "kustomization.yaml":
-            yield from (_without(document) for document in YAML(typ="safe").load_all(file) if document)
+            yield from map(_without, _documents(file.read_text("utf-8")))
+
+
+@lru_cache(maxsize=64)
+def _documents(text: str) -> tuple[Document, ...]:
+    """What a file says; read once, as it takes a while."""
+    return tuple(document for document in YAML(typ="safe").load_all(text) if document)
 
 
 def _without(document: Document) -> Document:
@@ -102,7 +141,7 @@ def _apply(access: Access, document: Document) -> None:
         raise Ended(f"{path} is refused: {status} {message}")
 
 
-@cache
+@for_good
 def _resource(access: Access, base: str, kind: str) -> tuple[str, bool]:
     status, answer = access.request("GET", base)
     if status != 200:

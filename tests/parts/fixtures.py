@@ -8,6 +8,7 @@ import pytest
 
 from tests.parts.apiserver import ApiServer
 from tests.parts.cache import Tell, tell
+from tests.parts.deployed import DeployedServer
 from tests.parts.finding import Missing
 from tests.parts.shared import SharedServer, shared_server
 from tests.parts.table import find
@@ -62,12 +63,15 @@ def apiserver(
 
 @pytest.fixture
 def own_apiserver(pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[Callable[..., ApiServer]]:
-    """Starts API servers that the test may kill, restart or make forget; takes the arguments of `ApiServer`."""
+    """Starts API servers that the test may kill, restart or make forget; takes the arguments of `ApiServer`, and `deployed` for a
+    `DeployedServer`.
+    """
     need(pytestconfig, "etcd", "kube-apiserver")
     with ExitStack() as running:
 
-        def start(**options: object) -> ApiServer:
+        def start(*, deployed: bool = False, **options: object) -> ApiServer:
             folder = tmp_path / f"apiserver-{len(list(tmp_path.glob('apiserver-*')))}"
-            return running.enter_context(ApiServer(folder, **options))  # type: ignore[arg-type]
+            kind = DeployedServer if deployed else ApiServer
+            return running.enter_context(kind(folder, **options))  # type: ignore[arg-type]
 
         yield start

@@ -58,7 +58,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def node(own_apiserver: Callable[..., ApiServer], tmp_path: Path) -> Iterator[Node]:
-    node = Node(own_apiserver(), tmp_path)
+    node = Node(own_apiserver(deployed=True), tmp_path)
     node.prepare()
     try:
         yield node

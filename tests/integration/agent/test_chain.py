@@ -40,7 +40,7 @@ def gate(require: str) -> str:
 
 @pytest.fixture
 def node(own_apiserver: Callable[..., ApiServer], tmp_path: Path) -> Iterator[Node]:
-    node = Node(own_apiserver(), tmp_path)
+    node = Node(own_apiserver(deployed=True), tmp_path)
     node.prepare()
     path = f"/api/v1/nodes/{NODE}"
     for where, body in (

@@ -11,8 +11,8 @@ from tests.conftest import REPOSITORY
 from tests.integration.console.browser import Page
 from tests.integration.console.console import console
 from tests.integration.console.driving import Steps, axe, opened
-from tests.parts.apiserver import Access, ApiServer
-from tests.parts.deployed import install
+from tests.parts.apiserver import Access
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 KIND = "/apis/koordpolicy.io/v1alpha1/cpusuppresses"
@@ -22,9 +22,8 @@ KIND = "/apis/koordpolicy.io/v1alpha1/cpusuppresses"
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
     """An API server of its own: policy objects are the whole cluster's."""
     need(pytestconfig, "etcd", "kube-apiserver")
-    with ApiServer(tmp_path_factory.mktemp("policies")) as started:
+    with DeployedServer(tmp_path_factory.mktemp("policies")) as started:
         one = started.access
-        install(one)
         node = {"metadata": {"name": "a"}, "status": {"capacity": {"cpu": "8", "memory": "16Gi"}}}
         assert one.request("POST", "/api/v1/nodes", node)[0] == 201
         pool = {

@@ -21,8 +21,8 @@ from koordpolicy.runtime.clock import now_ns
 from tests.integration.console.browser import Page
 from tests.integration.console.console import console
 from tests.integration.console.driving import Steps, axe, opened
-from tests.parts.apiserver import Access, ApiServer
-from tests.parts.deployed import DEPLOY, install, manifests
+from tests.parts.apiserver import Access
+from tests.parts.deployed import DEPLOY, DeployedServer, manifests
 from tests.parts.fixtures import need
 from tests.roles.permissions import Permission, permissions_of
 
@@ -96,9 +96,8 @@ def event(server: Access, about: dict[str, Any], component: str, reason: str, me
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
     """A server of its own, since rights are the whole cluster's, with a node, a service of a ReplicaSet and batch work."""
     need(pytestconfig, "etcd", "kube-apiserver")
-    with ApiServer(tmp_path_factory.mktemp("told")) as started:
+    with DeployedServer(tmp_path_factory.mktemp("told")) as started:
         one = started.access
-        install(one)
         bind(one, "koordpolicy-snapshot")
         bind(one, ROLE)
         amounts = {"cpu": "10", "memory": "10Gi", "pods": "50", BATCH_CPU: "8000", BATCH_MEMORY: "8Gi"}

@@ -28,7 +28,7 @@ from tests.integration.container_runtime.site import (
     kubelet_at,
 )
 from tests.integration.container_runtime.storm import AT_ONCE, Storm
-from tests.parts.apiserver import ApiServer
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 from tests.parts.kubelet import has_writable_groups
 from tests.parts.processes import Running
@@ -54,7 +54,7 @@ SMALLER = {
 def node(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     need(pytestconfig, "containerd", "busybox", "etcd", "kube-apiserver")
     folder = tmp_path_factory.mktemp("runtime")
-    with ApiServer(folder / "cluster") as server:
+    with DeployedServer(folder / "cluster") as server:
         node = Node(server, folder)
         node.prepare()
         yield node

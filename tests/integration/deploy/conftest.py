@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.parts.apiserver import Access, ApiServer
-from tests.parts.deployed import install
+from tests.parts.apiserver import Access
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 
@@ -13,6 +13,5 @@ from tests.parts.fixtures import need
 def deployed(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
     """A server of its own: everybody on a server sees policy objects, and components act on them."""
     need(pytestconfig, "etcd", "kube-apiserver")
-    with ApiServer(tmp_path_factory.mktemp("deployed")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("deployed")) as server:
         yield server.access

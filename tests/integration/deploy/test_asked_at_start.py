@@ -10,8 +10,8 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from tests.integration.agent.node import until
-from tests.parts.apiserver import AUDIT, Access, ApiServer
-from tests.parts.deployed import WITHOUT, apply, install, manifests
+from tests.parts.apiserver import AUDIT, Access
+from tests.parts.deployed import WITHOUT, DeployedServer, apply, manifests
 from tests.parts.fixtures import need
 from tests.parts.processes import Running, free_port
 from tests.roles.asked import asked_for, refused
@@ -51,8 +51,7 @@ def audited(
     need(pytestconfig, "etcd", "kube-apiserver")
     folder = Path(os.environ.get(AUDIT, "") or tmp_path / "audit")
     monkeypatch.setenv(AUDIT, str(folder))
-    with ApiServer(tmp_path / "apiserver") as server:
-        install(server.access)
+    with DeployedServer(tmp_path / "apiserver") as server:
         yield server.access, folder
 
 

@@ -11,8 +11,8 @@ import pytest
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from tests.conftest import REPOSITORY
-from tests.parts.apiserver import Access, ApiServer
-from tests.parts.deployed import install, manifests
+from tests.parts.apiserver import Access
+from tests.parts.deployed import DeployedServer, manifests
 
 RBAC = "rbac.authorization.k8s.io"
 ROLES = f"/apis/{RBAC}/v1/clusterroles"
@@ -76,8 +76,7 @@ def grant(access: Access, rules: list[Rule]) -> None:
 @pytest.fixture(scope="module")
 def access(tmp_path_factory: pytest.TempPathFactory, part: Callable[[str], object]) -> Iterator[Access]:
     part("etcd"), part("kube-apiserver")
-    with ApiServer(tmp_path_factory.mktemp("doctor")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("doctor")) as server:
         created = server.access.request("POST", ROLES, {"metadata": {"name": COPY}, "rules": []})
         assert created[0] == 201
         binding = {

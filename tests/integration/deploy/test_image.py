@@ -204,7 +204,7 @@ def _words(container: Mapping[str, Any], changed: Mapping[str, str]) -> list[str
 
 @pytest.fixture
 def cluster(there: Containers, own_apiserver: Callable[..., ApiServer], tmp_path: Path) -> Cluster:
-    found = Cluster(there, own_apiserver().access, tmp_path)
+    found = Cluster(there, own_apiserver(deployed=True).access, tmp_path)
     found.prepare()
     return found
 

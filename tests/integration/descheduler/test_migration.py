@@ -20,7 +20,7 @@ from tests.integration.descheduler.test_process import descheduler
 from tests.integration.scheduler.sites import Site, make_site
 from tests.parts.apiserver import ApiServer
 from tests.parts.controllers import FAKE_NODE, controller_manager, kwok
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 JOBS: Final = "/apis/scheduling.koordinator.sh/v1alpha1/podmigrationjobs"
@@ -40,10 +40,12 @@ _AWAY: Final = 2
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver", "kube-controller-manager", "kwok")
-    with ApiServer(tmp_path_factory.mktemp("migrations")) as server:
-        install(server.access)
-        with kwok(server.access), controller_manager(server.access):
-            yield server
+    with (
+        DeployedServer(tmp_path_factory.mktemp("migrations")) as server,
+        kwok(server.access),
+        controller_manager(server.access),
+    ):
+        yield server
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import REPOSITORY
 from tests.integration.scheduler.sites import Scheduler, Site, make_site
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 from tests.parts.processes import Running, free_port
 
@@ -27,8 +27,7 @@ BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver")
-    with ApiServer(tmp_path_factory.mktemp("descheduler")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("descheduler")) as server:
         yield server
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.parts.apiserver import Access, ApiServer
+from tests.parts.apiserver import Access
 from tests.parts.controllers import controller_manager
-from tests.parts.deployed import apply, install
+from tests.parts.deployed import DeployedServer, apply
 from tests.parts.processes import Running
 
 POLICIES = "/apis/koordpolicy.io/v1alpha1"
@@ -128,8 +128,7 @@ def message(obj: Mapping[str, Any] | None, condition: str) -> str:
 @contextmanager
 def site(folder: Path) -> Iterator[Site]:
     """Start everything; the node shows what the built-in pack decides when this returns."""
-    with ApiServer(folder / "apiserver") as server, ExitStack() as stack:
-        install(server.access)
+    with DeployedServer(folder / "apiserver") as server, ExitStack() as stack:
         here = Site(server.access, folder)
         _make_node(here)
         # A cluster without any policy object counts as one whose policies are not there yet.

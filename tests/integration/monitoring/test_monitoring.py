@@ -224,7 +224,7 @@ GANG = {
 
 @pytest.fixture
 def node(own_apiserver: Callable[..., ApiServer], tmp_path: Path) -> Iterator[Node]:
-    node = Node(own_apiserver(), tmp_path)
+    node = Node(own_apiserver(deployed=True), tmp_path)
     node.prepare()
     node.without_taints()
     try:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.runtime.managers import NODE, Site, make_site, share
 from tests.parts.apiserver import ApiServer, ServerProxy
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 PROFILES = "/apis/quota.koordinator.sh/v1alpha1/namespaces/default/elasticquotaprofiles"
@@ -20,8 +20,7 @@ SLO = "/apis/slo.koordinator.sh/v1alpha1/nodeslos"
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver")
-    with ApiServer(tmp_path_factory.mktemp("networks")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("networks")) as server:
         profile = {
             "apiVersion": "quota.koordinator.sh/v1alpha1",
             "kind": "ElasticQuotaProfile",

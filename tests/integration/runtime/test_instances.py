@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.runtime.managers import Manager, Site, make_site, share
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 COMMITS = 40
@@ -20,8 +20,7 @@ FILES = 1_000
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver")
-    with ApiServer(tmp_path_factory.mktemp("instances")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("instances")) as server:
         yield server
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.integration.runtime.managers import BROKEN, NODE, Site, make_site, share
 from tests.parts.apiserver import SYSTEM_NAMESPACE, ApiServer
-from tests.parts.deployed import DEPLOY, apply, install, manifests
+from tests.parts.deployed import DEPLOY, DeployedServer, apply, manifests
 from tests.parts.fixtures import need
 
 DEAR = """\
@@ -36,8 +36,7 @@ spec:
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver")
-    with ApiServer(tmp_path_factory.mktemp("managers")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("managers")) as server:
         yield server
 
 

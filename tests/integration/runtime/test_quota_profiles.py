@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.runtime.managers import NODE, Site, make_site
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 PROFILES = "/apis/quota.koordinator.sh/v1alpha1/namespaces/default/elasticquotaprofiles"
@@ -28,8 +28,7 @@ spec:
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver")
-    with ApiServer(tmp_path_factory.mktemp("quotas")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("quotas")) as server:
         yield server
 
 

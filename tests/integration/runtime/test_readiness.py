@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.runtime.managers import Manager, Site, make_site
 from tests.parts.apiserver import SYSTEM_NAMESPACE, ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 GRACE = "2"
@@ -18,8 +18,7 @@ GRACE = "2"
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver")
-    with ApiServer(tmp_path_factory.mktemp("readiness")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("readiness")) as server:
         yield server
 
 

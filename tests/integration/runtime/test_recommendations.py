@@ -14,8 +14,7 @@ import pytest
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from tests.integration.runtime.managers import NODE, Site, make_site
-from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 OFTEN = """\
@@ -41,8 +40,7 @@ def site(pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[Site]:
     need(pytestconfig, "etcd", "kube-apiserver")
     folder = tmp_path / "server"
     folder.mkdir()
-    with ApiServer(folder) as server:
-        install(server.access)
+    with DeployedServer(folder) as server:
         site = make_site(server.access, tmp_path)
         site.write("often.yaml", OFTEN)
         _deploy(site)

@@ -12,7 +12,7 @@ from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from tests.integration.runtime.managers import Site, make_site, share
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 ROLLOUT = """\
@@ -32,8 +32,7 @@ spec:
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver")
-    with ApiServer(tmp_path_factory.mktemp("rollouts")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("rollouts")) as server:
         yield server
 
 

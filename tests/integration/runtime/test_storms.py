@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration.runtime.managers import make_site, share
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 from tests.unit.runtime.http.certificates import certificate
 
@@ -86,8 +86,7 @@ class Storm:
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver")
-    with ApiServer(tmp_path_factory.mktemp("storms")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("storms")) as server:
         yield server
 
 

@@ -12,8 +12,7 @@ import pytest
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from tests.integration.runtime.managers import NODE, Manager, Site, make_site
-from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 from tests.parts.yarn import Yarn
 
@@ -36,8 +35,7 @@ def site(pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[Site]:
     need(pytestconfig, "etcd", "kube-apiserver", "hadoop-yarn")
     folder = tmp_path / "server"
     folder.mkdir()
-    with ApiServer(folder) as server:
-        install(server.access)
+    with DeployedServer(folder) as server:
         site = make_site(server.access, tmp_path)
         site.write("often.yaml", OFTEN)
         yield site

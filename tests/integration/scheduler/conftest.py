@@ -7,15 +7,14 @@ import pytest
 
 from tests.integration.scheduler.sites import Site, make_site
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 
 @pytest.fixture(scope="package")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver")
-    with ApiServer(tmp_path_factory.mktemp("schedulers")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("schedulers")) as server:
         yield server
 
 

@@ -7,8 +7,7 @@ from typing import Any, Final
 import pytest
 
 from tests.integration.scheduler.sites import Site, make_site
-from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 _GROUPS: Final = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups"
@@ -19,8 +18,7 @@ _SERVED: Final = ("--feature-gates=GenericWorkload=true", "--runtime-config=sche
 def site(pytestconfig: pytest.Config, tmp_path: Path) -> Iterator[Site]:
     """A server of its own: the others' does not serve these."""
     need(pytestconfig, "etcd", "kube-apiserver")
-    with ApiServer(tmp_path / "server", arguments=_SERVED) as server:
-        install(server.access)
+    with DeployedServer(tmp_path / "server", arguments=_SERVED) as server:
         yield make_site(server.access, tmp_path)
 
 

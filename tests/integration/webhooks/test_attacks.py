@@ -18,7 +18,7 @@ import pytest
 from tests.integration.runtime.managers import Manager
 from tests.integration.webhooks.site import WebhookSite, make_webhook_site, pod, policy
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 from tests.parts.processes import free_port
 
@@ -35,8 +35,7 @@ LARGE = "x" * 3_000_000
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver")
-    with ApiServer(tmp_path_factory.mktemp("attacks")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("attacks")) as server:
         yield server
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.integration.webhooks.site import WebhookSite, make_webhook_site, pod, policy
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 AUDITED = {
@@ -32,8 +32,7 @@ def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
     rules.write_text(json.dumps(AUDITED), "utf-8")
     log = folder / "audit.log"
     flags = (f"--audit-policy-file={rules}", f"--audit-log-path={log}")
-    with ApiServer(folder, arguments=flags) as server:
-        install(server.access)
+    with DeployedServer(folder, arguments=flags) as server:
         yield server
 
 

@@ -18,7 +18,7 @@ from tests.integration.runtime.managers import Manager
 from tests.integration.webhooks.load import Load
 from tests.integration.webhooks.site import WebhookSite, documents, make_webhook_site, pod, policy
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import apply, install
+from tests.parts.deployed import DeployedServer, apply
 from tests.parts.fixtures import need
 from tests.parts.processes import free_port
 from tests.parts.proxy import Proxy
@@ -34,8 +34,7 @@ SECRET = "/api/v1/namespaces/koordpolicy-system/secrets/koordpolicy-webhook-cert
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver")
-    with ApiServer(tmp_path_factory.mktemp("failures")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("failures")) as server:
         yield server
 
 

@@ -16,7 +16,7 @@ from tests.integration.webhooks.site import (
     policy,
 )
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 KINDS = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
@@ -27,8 +27,7 @@ FLAG = "--native-admission"
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver", "kubectl")
-    with ApiServer(tmp_path_factory.mktemp("native")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("native")) as server:
         yield server
 
 

@@ -9,7 +9,7 @@ import pytest
 from koordpolicy.model.quota import read_quota
 from tests.integration.webhooks.site import WebhookSite, make_webhook_site, pod, policy
 from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 QUOTAS = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/elasticquotas"
@@ -19,8 +19,7 @@ LIMIT = 9
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver", "kubectl")
-    with ApiServer(tmp_path_factory.mktemp("quotas")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("quotas")) as server:
         yield server
 
 

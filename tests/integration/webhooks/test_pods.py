@@ -10,7 +10,7 @@ import pytest
 from tests.integration.webhooks.site import WebhookSite, make_webhook_site, pod, policy
 from tests.parts.apiserver import ApiServer
 from tests.parts.controllers import controller_manager
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 BAND = {"metadata": {"name": "koord-batch"}, "value": 5000}
@@ -19,8 +19,7 @@ BAND = {"metadata": {"name": "koord-batch"}, "value": 5000}
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver", "kubectl")
-    with ApiServer(tmp_path_factory.mktemp("webhooks")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("webhooks")) as server:
         server.access.request("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", BAND)
         yield server
 

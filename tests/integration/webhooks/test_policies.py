@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.webhooks.site import WebhookSite, make_webhook_site
-from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.deployed import DeployedServer
 from tests.parts.fixtures import need
 
 BUNDLE = """\
@@ -39,8 +38,7 @@ spec:
 @pytest.fixture(scope="module")
 def site(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookSite]:
     need(pytestconfig, "etcd", "kube-apiserver", "kubectl")
-    with ApiServer(tmp_path_factory.mktemp("policies")) as server:
-        install(server.access)
+    with DeployedServer(tmp_path_factory.mktemp("policies")) as server:
         site = make_webhook_site(server.access, tmp_path_factory.mktemp("site"))
         assert site.kubectl("apply", "-f", "-", given=BUNDLE)[0] == 0
         with site.serving("m1", "--policies-from-cluster"):

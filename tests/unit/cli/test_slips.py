@@ -46,6 +46,21 @@ def test_a_slip_is_told_with_what_was_meant(words: str, answer: str) -> None:
     assert answer in err
 
 
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("simulate --until -1h", "argument --until: `-1h` is not more than nothing"),
+        ("simulate --seed -1", "argument --seed: `-1` is not a number from 0"),
+    ],
+)
+def test_a_value_below_nothing_is_told_by_what_is_wrong_with_it(
+    words: str, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(words.split())
+    assert answer in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("words", ["explain pod a", "explain gang a", "recommend"])
 def test_without_a_cluster_a_picture_of_one_may_be_asked(
     words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

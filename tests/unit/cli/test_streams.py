@@ -98,6 +98,7 @@ def test_an_interrupt_at_any_time_is_no_traceback(seconds: float) -> None:
         cwd=REPOSITORY,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        bufsize=0,  # else what follows the lines that are read may stay in a buffer that `communicate` does not look into
         # Whoever runs the tests in the background may have us ignore interrupts.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     )
