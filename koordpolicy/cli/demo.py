@@ -15,6 +15,7 @@ from koordpolicy.cli.simulation.runs import simulated
 from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
+from koordpolicy.runtime.policies.pack_cache import keep_beforehand, pack_remembering
 from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.simulation import SimulationSettings
 from koordpolicy.simulator.traces import read_described
@@ -37,7 +38,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         workload = read_described(example / "workload.yaml", np.random.default_rng(arguments.seed))
     except WorkloadError as error:
         raise CannotRunError(str(error)) from None
-    graph = graph_of([str(policies)])
+    keep_beforehand()
+    graph = graph_of([str(policies)], pack_remembering())
     explain = (arguments.explain,) if arguments.explain else _job_at_noon(workload)
     told: dict[str, Any] = {}
     for key, colocation in (("without", False), ("with", True)):

@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         rehearse(graph, choice.profile, choice.role())
 
     if settings.as_shipped:
-        keep_beforehand()
+        keep_beforehand(checked=True)
     return run_component(arguments, NAME, settings, main, rehearsed)
 
 

@@ -73,9 +73,9 @@ def kept_results() -> Mapping[Hashable, object]:
     return _read(_file(directory, key, checked=False)) or {}
 
 
-def keep_beforehand() -> None:
-    """Where nothing is kept yet, have a process of its own compile the pack, checks aside: this one would not give back
-    the ten megabytes that this takes.
+def keep_beforehand(*, checked: bool = False) -> None:
+    """Where nothing is kept yet, have a process of its own compile the pack, with `checked` its checks aside: this one would not
+    give back the ten megabytes that this takes.
 
     Call it before this process has threads. Whatever becomes of the other one, what is not kept is compiled here as ever.
     """
@@ -83,12 +83,12 @@ def keep_beforehand() -> None:
     if directory is None or pack is None or not hasattr(os, "fork"):
         return
     key = _key(pack)
-    if key is None or _file(directory, key, checked=True).exists():
+    if key is None or _file(directory, key, checked=checked).exists():
         return
     pid = os.fork()
     if pid == 0:
         try:
-            results_of(pack, directory, checked=True)
+            results_of(pack, directory, checked=checked)
         finally:
             os._exit(0)
     until = time.monotonic() + _PATIENCE
