@@ -1,4 +1,4 @@
-"""The passes that only find what is wrong, imported when they first run.
+"""The passes that decide nothing, as they only find what is wrong or prepare what is proved, imported when they first run.
 
 They are a third of the compiler. A process that takes only revisions that others have checked, as an agent on each of
 thousands of nodes does, never holds them.
@@ -12,6 +12,13 @@ from koordpolicy.graph.state import State
 def availability(state: State) -> None:
     """See `passes/availability.py`."""
     from koordpolicy.graph.passes.availability import availability as run  # noqa: PLC0415
+
+    run(state)
+
+
+def invariants(state: State) -> None:
+    """See `passes/invariants.py`."""
+    from koordpolicy.graph.passes.invariants import invariants as run  # noqa: PLC0415
 
     run(state)
 
@@ -44,5 +51,7 @@ def foresight(state: State) -> None:
     run(state)
 
 
-CHECKS: frozenset[Callable[[State], None]] = frozenset((availability, conflicts, cost, meaning, foresight))
+CHECKS: frozenset[Callable[[State], None]] = frozenset(
+    (availability, invariants, conflicts, cost, meaning, foresight)
+)
 """The passes that a revision needs no more that was checked elsewhere."""

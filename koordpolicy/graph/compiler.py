@@ -10,7 +10,15 @@ from koordpolicy.diagnostics import Diagnostic, Diagnostics
 from koordpolicy.graph.budgets import budget_of
 from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.catalogue import CATALOGUE_TYPES, catalogue_constants
-from koordpolicy.graph.checks import CHECKS, availability, conflicts, cost, foresight, meaning
+from koordpolicy.graph.checks import (
+    CHECKS,
+    availability,
+    conflicts,
+    cost,
+    foresight,
+    invariants,
+    meaning,
+)
 from koordpolicy.graph.expressions import Probe, Vocabulary
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.invariants import Invariant
@@ -20,7 +28,6 @@ from koordpolicy.graph.moments import parted
 from koordpolicy.graph.passes.catalogue import catalogue
 from koordpolicy.graph.passes.decisions import decisions
 from koordpolicy.graph.passes.exceptions import exceptions
-from koordpolicy.graph.passes.invariants import invariants
 from koordpolicy.graph.passes.library import library
 from koordpolicy.graph.passes.names import names
 from koordpolicy.graph.passes.parameters import parameters
@@ -61,6 +68,7 @@ class Compilation:
 
     `sources` are the texts of all files by path, for excerpts. `names` are what expressions may name besides the
     variables of their document, by target (`Kind/subject`). `foreign` are files that were left alone, with what they are.
+    `invariants` are left out where the revision was checked elsewhere.
     """
 
     graph: RuleGraph | None

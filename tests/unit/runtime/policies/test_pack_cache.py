@@ -118,15 +118,18 @@ def test_what_is_checked_elsewhere_has_a_file_of_its_own_without_checks(director
     assert len(compiler.made) < 20, "nearly all of it was there"
 
 
-def test_what_is_not_kept_yet_is_made_beforehand_by_another_process(directory: Path) -> None:
+@pytest.mark.parametrize("checked", [True, False])
+def test_what_is_not_kept_yet_is_made_beforehand_by_another_process(
+    directory: Path, *, checked: bool
+) -> None:
     script = (
         "import sys; from koordpolicy.runtime.policies.pack_cache import keep_beforehand; import koordpolicy.graph.compiler;"
-        "keep_beforehand(); sys.exit('koordpolicy.graph.passes.cost' in sys.modules)"
+        f"keep_beforehand(checked={checked}); sys.exit('koordpolicy.graph.passes.cost' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
     (made,) = directory.iterdir()
     before = made.stat().st_mtime_ns
-    compilation = pack_remembering(checked=True).compile(Layer(OWN, dict([BARE])), checked=True)
+    compilation = pack_remembering(checked=checked).compile(Layer(OWN, dict([BARE])), checked=checked)
     assert compilation.graph is not None
     subprocess.run([sys.executable, "-c", script], check=True)
     assert [made.stat().st_mtime_ns] == [before] == [file.stat().st_mtime_ns for file in directory.iterdir()]
