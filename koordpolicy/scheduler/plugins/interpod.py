@@ -36,8 +36,6 @@ def required_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable 
     wants = pod.neighbours
     if wants.near or wants.apart:
         return ANEW
-    if not state.apart:
-        return None
     return ANEW if state.apart.speaks(state.label_sets, pod.pod.namespace, pod.pod.labels) else None
 
 
@@ -77,7 +75,9 @@ def wishes_wanted(pod: PodView, state: ClusterState, said: Said) -> Hashable | N
     parameters = said()
     if parameters.get("ignorePreferredTermsOfExistingPods"):
         return None
-    return ANEW if any(True for _ in _of_others(pod, state, parameters)) else None
+    asked = state.label_sets, pod.pod.namespace, pod.pod.labels
+    speaks = (_hard_weight(parameters) and state.near.speaks(*asked)) or state.wishes.speaks(*asked)
+    return ANEW if speaks else None
 
 
 def interpod_rank(pod: PodView, nodes: NodeView, rows: Rows, parameters: Parameters) -> Scores | None:
