@@ -4,7 +4,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -19,6 +19,8 @@ _NODES: Final = "/ws/v1/cluster/nodes"
 _MOST: Final = 64 << 20
 """Bytes of an answer: some ten thousand nodes."""
 _CONNECTIONS: Final = 4
+_LEAVE: Final = 1.0
+"""Seconds that connections get to close."""
 _SHOWN: Final = 200
 """Characters of an error that are repeated."""
 _BROKEN: Final = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
@@ -133,12 +135,17 @@ async def connect_resource_manager(
     access: ResourceManagerAccess, heard: RequestHeard = lambda what, status: None
 ) -> AsyncIterator[ResourceManager]:
     """A client for the time of the block; `heard` hears of each request."""
-    async with aiohttp.ClientSession(
+    session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=_CONNECTIONS),
         headers={"User-Agent": "koordpolicy-yarn-operator", "Accept": "application/json"},
         cookie_jar=aiohttp.DummyCookieJar(),
-    ) as session:
+    )
+    try:
         yield ResourceManager(session, access, heard)
+    finally:
+        with suppress(TimeoutError):  # a goodbye of TLS that does not come
+            async with asyncio.timeout(_LEAVE):
+                await session.close()
 
 
 async def _body(answer: aiohttp.ClientResponse) -> bytes:

@@ -1,9 +1,9 @@
 """The connections of one client."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Final
 from weakref import WeakSet
 
@@ -18,10 +18,10 @@ _IDLE: Final = 60.0
 """Seconds an idle connection is kept: less than servers do, so that it is we who close it."""
 
 _LEAVE: Final = 1.0
-"""Seconds that connections get to close."""
+"""Seconds that connections get to say that they close, and as many again for their sockets to be gone."""
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def session_of(connections: int, agent: str) -> AsyncIterator[aiohttp.ClientSession]:
     """A session of as many connections at most, all of them closed at the end."""
     sockets: WeakSet[socket.socket] = WeakSet()
@@ -36,12 +36,16 @@ async def session_of(connections: int, agent: str) -> AsyncIterator[aiohttp.Clie
     )
     # Within a cluster, unpacking costs more than the network.
     headers = {"User-Agent": agent, "Accept": "application/json", "Accept-Encoding": "identity"}
+    session = aiohttp.ClientSession(
+        connector=connector, headers=headers, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=_BUFFER
+    )
     try:
-        async with aiohttp.ClientSession(
-            connector=connector, headers=headers, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=_BUFFER
-        ) as session:
-            yield session
+        yield session
     finally:
+        # TLS waits for the other side's goodbye, half a minute; uvloop's never ends where its socket was gone before.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVE):
+                await session.close()
         # TLS says goodbye after the session has ended; a loop that stops first would leave sockets behind.
         for _ in range(int(_LEAVE / 0.01)):
             if all(made.fileno() == -1 for made in list(sockets)):

@@ -21,6 +21,8 @@ from koordpolicy.kube.api.sockets import ask_for_signs_of_life
 
 _IDLE: Final = 60.0
 """Seconds an idle connection is kept: less than servers do, so that it is we who close it."""
+_LEAVE: Final = 1.0
+"""Seconds that connections get to close."""
 
 
 class NotConnected(ConnectionError):
@@ -107,7 +109,7 @@ class Wires:
         for wire in list(self._all):
             wire.drop()
         if self._all:
-            await asyncio.wait([wire.gone for wire in self._all])
+            await asyncio.wait([wire.gone for wire in self._all], timeout=_LEAVE)
 
     def _take(self, place: ServerAddress) -> "_Wire | None":
         """The connection that was used last, which is the likeliest to be alive."""
@@ -151,15 +153,17 @@ class Wires:
             self._wake_at(next_one)
 
     async def _connect(self, place: ServerAddress) -> "_Wire":
+        wire = _Wire(place, self._all)
+        server_name = place.server_name if place.tls is not None else None
         try:
             async with asyncio.timeout(self._connect_seconds):
-                _, wire = await self._loop.create_connection(
-                    lambda: _Wire(place, self._all),
-                    place.host,
-                    place.port,
-                    ssl=place.tls,
-                    server_hostname=place.server_name if place.tls is not None else None,
-                )
+                try:
+                    await self._loop.create_connection(
+                        lambda: wire, place.host, place.port, ssl=place.tls, server_hostname=server_name
+                    )
+                except BaseException:
+                    wire.forget()
+                    raise
         except (ssl.SSLError, ssl.CertificateError) as error:
             raise NotTrusted(str(error)) from error
         except TimeoutError as error:
@@ -211,6 +215,11 @@ class _Wire(asyncio.Protocol):
         self.open = False
         if self._transport is not None:
             self._transport.abort()
+
+    def forget(self) -> None:
+        """Drop it, and do not wait: uvloop says nothing of sockets that it closes between TCP's handshake and TLS's."""
+        self.drop()
+        self._among.discard(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # of TLS over TCP or of TCP, whatever the loop

@@ -2,17 +2,25 @@
 
 import asyncio
 import base64
+import contextlib
 import shutil
+import socket
 import ssl
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from koordpolicy.kube import Unreachable
 from koordpolicy.kube.api import ApiCluster, ClientLimits, Connection, connect
+from koordpolicy.kube.api.access import Access
+from koordpolicy.kube.api.sockets import ask_for_signs_of_life
+from koordpolicy.kube.api.wires import wires_of
 from koordpolicy.kube.resources import PODS
 from tests.unit.kube.api.scripted import POD, Scripted, kubeconfig, says, serving
 
@@ -123,3 +131,48 @@ def test_a_new_authority_is_read_when_the_old_one_is_not_enough(papers: Path) ->
 
     told: dict[str, Any] = {"certificate-authority": str(file)}
     assert play(papers, scene, **told).tried == 1
+
+
+def test_a_connection_given_up_within_its_handshake_holds_up_no_end(
+    papers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """uvloop closes such a socket without a word to its protocol, where the step that waits for it comes too late."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(papers / "server.crt", papers / "server.key")
+    given_up: list[bool] = []
+
+    async def run(port: int) -> None:
+        loop = asyncio.get_running_loop()
+
+        def slowly() -> None:
+            time.sleep(0.02)  # the server's part of the handshake is there before the next turn
+            turns[0] = loop.call_soon(slowly)
+
+        turns = [loop.call_soon(slowly)]
+
+        def give_up(sock: socket.socket) -> None:
+            ask_for_signs_of_life(sock)
+            given_up.append(asking.cancel())
+
+        monkeypatch.setattr("koordpolicy.kube.api.wires.ask_for_signs_of_life", give_up)
+        trust = ssl.create_default_context(cafile=str(papers / "ca.crt"))
+        async with asyncio.timeout(20), wires_of("agent/1", 5.0) as connections:
+            place = connections.place(Access(f"https://127.0.0.1:{port}", tls=trust))
+            assert place is not None
+            asking = asyncio.create_task(connections.request(place, "GET", "/", None, "", 5.0))
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            turns[0].cancel()
+
+    def answer(listening: socket.socket) -> None:
+        with contextlib.suppress(OSError), listening.accept()[0] as taken:
+            taken.settimeout(10)
+            tls.wrap_socket(taken, server_side=True).close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        answering = threading.Thread(target=answer, args=(listening,))
+        answering.start()
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(run(listening.getsockname()[1]))
+        answering.join(timeout=10)
+    assert given_up == [True]
