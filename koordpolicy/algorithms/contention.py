@@ -6,7 +6,9 @@ formula (A. K. Erlang, 1917); who waits does so for an exponential time, its mea
 
 - by weight: while a worker runs beside a rival, each gets its share, as in generalised processor sharing (L. Kleinrock, "Queueing
   Systems" II, 1976, 4.4); not evenly, but in turns: before each of the worker's the rival may run on for the rest of a quantum, with the
-  chance by which it comes to its share (I. Stoica, H. Abdel-Wahab, "Earliest eligible virtual deadline first", 1995, as Linux has it);
+  chance by which it comes to its share (I. Stoica, H. Abdel-Wahab, "Earliest eligible virtual deadline first", 1995, as Linux has it).
+  Before the first one it does so where the worker still owes it for the last request, or where it was let run just now, as Linux takes
+  no processor from who has not had a turn of it (RUN_TO_PARITY, kernel/sched/fair.c): what is owed is forgotten once it is paid;
 - by more than that: a node may have less left for services than they wish, and a quota is no other share;
 - all the time: requests need more CPU time where caches, memory and cores are shared (`slowdown`).
 
@@ -37,7 +39,8 @@ class Service:
     """A service of so many workers, whose requests need `work` seconds of CPU in the mean; `variation` is the squared
     coefficient of variation of that (0: all need the same). Single requests are spread as the ascending `multiples` of the mean, where it is
     known that they are, each of them as often; else lognormally. `weight` is what all of its workers weigh together. A worker
-    has its processor for `turn` seconds before a rival may have it.
+    has its processor for `turn` seconds before a rival may have it, and a rival before a worker; whether a turn is over is looked at
+    every `tick` seconds.
     """
 
     workers: int
@@ -46,6 +49,7 @@ class Service:
     weight: float
     multiples: tuple[float, ...] = ()
     turn: float = math.inf
+    tick: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +167,12 @@ def _held(service: Service, work: float, busy: float, rival: Rival) -> _Held:
     mine = service.weight / (1 + (service.workers - 1) * busy)
     turns = min(max(work / service.turn, 1.0), _MOST_TURNS)
     quanta = 2 * work / turns * rival.weight / mine / max(rival.quantum, _LEAST)
-    first, further = (rival.presence * min(max(quanta, least), 1.0) for least in (rival.missed, 0.0))
+    just_now = min(service.turn / service.tick, 1.0) if service.tick else 1.0
+    met = just_now + (1 - just_now) * min(
+        busy, 1.0
+    )  # a worker owes for as long as it would be busy if it paid at once
+    first = rival.presence * max(min(quanta, met), rival.missed)
+    further = rival.presence * min(quanta, 1.0)
     return _Held(first, rival.quantum * max(quanta, 1.0), turns, further)
 
 

@@ -1,6 +1,8 @@
 """`koordpolicy demo`: a co-located day in the embedded cluster, and what came of it."""
 
 import argparse
+import io
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from koordpolicy import resources
 from koordpolicy.cli.bundle import graph_of
 from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.simulation.day import render_day
+from koordpolicy.cli.simulation.forked import begun
 from koordpolicy.cli.simulation.runs import simulated
 from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.terminal import Terminal
@@ -41,15 +44,18 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     keep_beforehand()
     graph = graph_of([str(policies)], pack_remembering())
     explain = (arguments.explain,) if arguments.explain else _job_at_noon(workload)
-    told: dict[str, Any] = {}
-    for key, colocation in (("without", False), ("with", True)):
+
+    def day(colocation: bool, shown: Terminal) -> dict[str, Any]:
         settings = SimulationSettings(INTERVAL, None, colocation=colocation, explain=explain)
-        told[key] = simulated(
-            graph, workload, settings, arguments.seed, terminal, f"{key} co-location", again=colocation
-        )
-        if told[key]["interruptedAtSeconds"] is not None:
+        return simulated(graph, workload, settings, arguments.seed, shown, "both days at once")
+
+    without = begun(partial(day, False, Terminal(io.StringIO(), io.StringIO())))
+    together = day(True, terminal)  # which takes longer, so that its progress is that of both
+    told = {"without": without(), "with": together}
+    for one in told.values():
+        if one["interruptedAtSeconds"] is not None:
             raise KeyboardInterrupt  # half a comparison is none
-        told[key]["policies"]["paths"] = [str(policies)]
+        one["policies"]["paths"] = [str(policies)]
     if arguments.output == "json":
         terminal.print(json_text(told, indent=2))
     else:

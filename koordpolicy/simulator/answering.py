@@ -118,4 +118,4 @@ class Answering:
     def _service(self, workers: int) -> Service:
         counted = min(workers, _MOST_WORKERS)
         given = self._given
-        return Service(counted, given.work, given.variation, float(counted), turn=given.turn)
+        return Service(counted, given.work, given.variation, float(counted), turn=given.turn, tick=given.tick)

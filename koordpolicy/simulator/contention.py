@@ -21,7 +21,8 @@ _MOST_SEARCHED: Final = 8192
 class Contention:
     """Times in seconds, shares from 0 to 1.
 
-    A request needs `work` in the mean, with the squared coefficient of variation `variation`, in turns of `turn`. Work that is let run where a worker
+    A request needs `work` in the mean, with the squared coefficient of variation `variation`, in turns of `turn`, whose
+    ends are looked for every `tick`. Work that is let run where a worker
     wakes up runs for up to `quantum`; best-effort work is, for the share `missed` of the requests that meet it. `slowdown` is how much
     more CPU time a request needs where all other processors of the node work. A worker finds its processor taken when so are all of
     `searched`. A service violates its objective where its `quantile` is above what it is alone at its knee; what is not answered
@@ -31,6 +32,7 @@ class Contention:
     work: float
     variation: float
     turn: float
+    tick: float
     quantum: float
     missed: float
     slowdown: float
@@ -76,6 +78,7 @@ _READERS: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "work": ("work", _seconds),
     "variation": ("variation", _amount),
     "turn": ("turn", _seconds),
+    "tick": ("tick", _seconds),
     "quantum": ("quantum", _seconds),
     "missed": ("missed", _share),
     "slowdown": ("slowdown", _share),

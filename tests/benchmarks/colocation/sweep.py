@@ -28,7 +28,11 @@ LOADS: Final = (0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65)
 """Of what the service can have in its company."""
 FITTED: Final = (0.2, 0.6)
 SECONDS: Final = 9.0
+ROUNDS: Final = 3
+"""All loads are measured so many times in turn, and what was seen at one load is taken together: a fast or slow minute is none of its load."""
 QUANTILES: Final = (0.5, 0.95, 0.99)
+TICK: Final = 0.004
+"""Seconds of a tick of the kernel's clock, as of CONFIG_HZ=250."""
 _SETTLES: Final = 0.7
 _SHARES: Final = 1024
 _QUANTA: Final = tuple(step / 4000 for step in range(4, 41))
@@ -73,6 +77,15 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """Requests of one stretch of time: response and CPU times of each, microseconds; `others` as of `Measured`."""
+
+    times: Sequence[int]
+    work: Sequence[int]
+    others: float
+
+
+@dataclass(frozen=True, slots=True)
 class Fit:
     """What was fitted: seconds, and a share."""
 
@@ -86,7 +99,12 @@ def run() -> Iterable[Row]:
         return [{"company": "skipped: control groups are made by root"}]
     groups = Groups(discover_hierarchy(HostRoot(HOST_TREES)))
     units = units_in(TASK)
-    return list(rows([_measured(groups, one, load, units) for load in LOADS for one in NEIGHBOURS]))
+    seen: dict[tuple[Neighbours, float], list[Seen]] = {}
+    for number in range(ROUNDS):
+        for load in LOADS:
+            for one in NEIGHBOURS:
+                seen.setdefault((one, load), []).append(_seen(groups, one, load, units, number))
+    return list(rows([_together(*key, parts) for key, parts in seen.items()]))
 
 
 def rows(found: Sequence[Measured]) -> Iterator[Row]:
@@ -129,7 +147,7 @@ def predicted(one: Measured, fit: Fit) -> tuple[float, ...]:
     rivals = (Rival(weights[0], fit.quantum, weights[1]),) if weights else ()
     work = mean(one.work)
     multiples = tuple(each / work for each in one.work)
-    service = Service(cpus, work, pvariance(multiples), float(cpus), multiples, _turn(cpus))
+    service = Service(cpus, work, pvariance(multiples), float(cpus), multiples, _turn(cpus), TICK)
     return tuple(response_times(service, one.rate, Company(rivals=rivals), QUANTILES).tolist())
 
 
@@ -162,13 +180,29 @@ def slowdown(found: Sequence[Measured]) -> float:
     return max(beside / alone - 1, 0.0)
 
 
-def _measured(groups: Groups, company: Neighbours, load: float, units: int) -> Measured:
+def _rate(company: Neighbours, load: float) -> float:
+    return (os.cpu_count() or 1) * load * company.left / TASK
+
+
+def _together(company: Neighbours, load: float, parts: Sequence[Seen]) -> Measured:
+    times, work = (sorted(each for one in parts for each in getattr(one, name)) for name in ("times", "work"))
+    return Measured(
+        company,
+        load,
+        _rate(company, load),
+        tuple(work[int(len(work) * (at + 0.5) / _PARTS)] / 1e6 for at in range(_PARTS)),
+        tuple(times[int(len(times) * one)] / 1e6 for one in QUANTILES),
+        mean(one.others for one in parts),
+    )
+
+
+def _seen(groups: Groups, company: Neighbours, load: float, units: int, number: int) -> Seen:
     cpus = os.cpu_count() or 1
     service = BenchPod("service", "Burstable", _SHARES * cpus)
     batch = [batch_pod(number, company.batch) for number in range(2 * cpus)] if company.batch else []
-    rate = cpus * load * company.left / TASK
     asked = (
-        "--units", f"{units}", "--rate", f"{rate}", "--seconds", f"{SECONDS}", "--seed", f"{round(100 * load)}",
+        "--units", f"{units}", "--rate", f"{_rate(company, load)}", "--seconds", f"{SECONDS}",
+        "--seed", f"{100 * number + round(100 * load)}",
     )  # fmt: skip
     with groups.of([service, *batch]):
         loops = [
@@ -184,12 +218,4 @@ def _measured(groups: Groups, company: Neighbours, load: float, units: int) -> M
         lasted = time.monotonic() - began
         for loop in loops:
             result(loop, 6 * SECONDS)
-    times, work = sorted(told["times"]), sorted(told["work"])
-    return Measured(
-        company,
-        load,
-        rate,
-        tuple(work[int(len(work) * (at + 0.5) / _PARTS)] / 1e6 for at in range(_PARTS)),
-        tuple(times[int(len(times) * one)] / 1e6 for one in QUANTILES),
-        max(others, 0.0) / (lasted * cpus),
-    )
+    return Seen(told["times"], told["work"], max(others, 0.0) / (lasted * cpus))

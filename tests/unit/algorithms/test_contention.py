@@ -117,3 +117,16 @@ def test_more_load_and_more_company_never_answer_sooner(
     assert mean(service, rate * loads[1]) >= nearly * alone
     assert mean(service, rate, Company(rivals=(rival,))) >= nearly * alone
     assert mean(service, rate, Company(slowdown=1.2)) >= nearly * alone
+
+
+def test_what_a_worker_owes_is_forgotten_once_it_is_paid() -> None:
+    """At rare requests it waits for a rival that was let run just now, and no longer for its share; at many for both."""
+    rare, often = 1.0, 300.0
+    beside = Company(rivals=(Rival(1.0, 2 * MILLISECOND),))
+    at_once, looked_for = (
+        Service(1, MILLISECOND, 0.0, 1.0, (), MILLISECOND, tick) for tick in (0.0, 4 * MILLISECOND)
+    )
+    kept = [mean(one, rare, beside) - MILLISECOND for one in (at_once, looked_for)]
+    assert kept[0] == pytest.approx(MILLISECOND, rel=0.05)
+    assert kept[1] == pytest.approx(MILLISECOND / 4, rel=0.05)
+    assert mean(looked_for, rare, beside) < mean(looked_for, often, beside) < mean(at_once, often, beside)
