@@ -127,7 +127,8 @@ def response_times(service: Service, rate: float, beside: Company, quantiles: Se
     waits = erlang_c(service.workers, busy)
     behind = mean * (1 + spread / max(mean, _LEAST) ** 2) / (2 * service.workers * (1 - busy))
     times = work * _multiples(service) + _kept(delays) + _queued(waits, behind)
-    return np.asarray(np.quantile(times, quantiles))
+    # np.quantile does the same at three times the cost, and loads masked arrays.
+    return np.asarray(np.interp(np.asarray(quantiles) * (POINTS - 1), _PLACES, np.sort(times)))
 
 
 def knee(service: Service, quantile: float) -> float:
@@ -180,6 +181,7 @@ def _sequence(power: int) -> Real:
     return np.asarray((0.5 + np.arange(1, POINTS + 1) / _ROOT**power) % 1.0)
 
 
+_PLACES: Final = np.arange(POINTS)
 _FIRST: Final = _sequence(1)
 _SECOND: Final = _sequence(2)
 _THIRD: Final = np.asarray((_FIRST + np.arange(1, POINTS + 1) * math.sqrt(2)) % 1.0)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.algorithms.usual_pod import UsualPod, usual_pod
+from koordpolicy.model.distinct import distinct
 
 Whole = NDArray[np.int64]
 Real = NDArray[np.float64]
@@ -48,7 +49,7 @@ class UsualPods:
         self._counts = np.array([one.devices for one in self._pods], np.int64)
         self.weight: Final = sum(one.weight for one in pods) or 1
         cpus = np.array([one.cpu for one in self._pods], np.int64)
-        self._levels = np.unique(cpus)
+        self._levels = distinct(cpus)
         enough = np.searchsorted(self._levels, cpus)[:, None] < np.arange(len(self._levels) + 1)
         weights = np.array([one.weight for one in self._pods], np.float64)
         self._able = np.where(enough, weights[:, None], 0.0)
@@ -187,7 +188,7 @@ class KeptFragmentation:
         after = known[states, left]
         missing = np.isnan(after)
         if missing.any():
-            for part in self._parts(np.unique(states[missing]).tolist()):
+            for part in self._parts(distinct(states[missing]).tolist()):
                 known[part] = self._lost_after(part, each, count)
             after = known[states, left]
         return self._shares(before - after)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.algorithms.columns import Column, Mask
+from koordpolicy.model.distinct import distinct
 from koordpolicy.model.placement import NodeRequirement, NodeTerm, Placement, PreferredTerm
 
 MISMATCH: Final = "node(s) didn't match Pod's node affinity/selector"
@@ -167,7 +168,7 @@ def _compares_all(requirement: NodeRequirement, nodes: LabelColumns) -> Mask:
         case "Gt" | "Lt":
             present = np.ones(nodes.count, np.bool_) if absent is None else ~absent
             among = np.zeros(nodes.count, np.bool_)
-            for code in np.unique(codes[present]):
+            for code in distinct(codes[present]):
                 if _beyond(requirement, nodes.text(int(code))):
                     among |= codes == code
             return among & present

@@ -30,11 +30,13 @@ __all__ = [
 ]
 
 
-def compile_paths(paths: Sequence[str], compiler: Compiler | None = None) -> Compilation:
+def compile_paths(
+    paths: Sequence[str], compiler: Compiler | None = None, *, checked: bool = False
+) -> Compilation:
     """Read and compile; what could not be read stands among the findings.
 
     Raises `CannotRunError` where there is nothing to read at all. No paths stand for the built-in pack alone.
-    A `compiler` takes over what it has compiled before.
+    A `compiler` takes over what it has compiled before. What was `checked` elsewhere is not checked again.
     """
     tree = read_tree(meant(paths))
     if paths:
@@ -44,7 +46,7 @@ def compile_paths(paths: Sequence[str], compiler: Compiler | None = None) -> Com
         raise CannotRunError(
             f"there are {len(several)} bundles here; name one of {', '.join(map(_shown, several))}"
         )
-    return compile_tree(tree, compiler)
+    return compile_tree(tree, compiler, checked=checked)
 
 
 def apart(paths: Sequence[str]) -> list[list[str]]:
@@ -63,9 +65,9 @@ def demand_files(tree: Tree, paths: Sequence[str]) -> None:
         )
 
 
-def compile_tree(tree: Tree, compiler: Compiler | None = None) -> Compilation:
-    """Compile what was read; see `compile_paths`."""
-    compilation = (compiler or Compiler(find_pack)).compile(Layer(OWN, tree.files))
+def compile_tree(tree: Tree, compiler: Compiler | None = None, *, checked: bool = False) -> Compilation:
+    """Compile what was read; see `compile_paths`. What was `checked` elsewhere is not checked again."""
+    compilation = (compiler or Compiler(find_pack)).compile(Layer(OWN, tree.files), checked=checked)
     found = Diagnostics()
     found.extend(tree.found)
     found.extend(compilation.found)
@@ -122,9 +124,11 @@ def _shown(path: str) -> str:
     return f"`{path}`"
 
 
-def compiled(paths: Sequence[str], compiler: Compiler | None = None) -> tuple[Compilation, RuleGraph]:
+def compiled(
+    paths: Sequence[str], compiler: Compiler | None = None, *, checked: bool = False
+) -> tuple[Compilation, RuleGraph]:
     """Policies that must be right, with their graph; raises `CannotRunError` with the findings."""
-    compilation = compile_paths(paths, compiler)
+    compilation = compile_paths(paths, compiler, checked=checked)
     if compilation.graph is None:
         raise CannotRunError(
             "the policies do not compile\n\n" + render("text", compilation.found, compilation.sources)
@@ -142,6 +146,6 @@ def graph_of_files(files: Mapping[str, str], compiler: Compiler | None = None) -
     return compilation.graph
 
 
-def graph_of(paths: Sequence[str], compiler: Compiler | None = None) -> RuleGraph:
-    """The graph of policies that must be right; raises `CannotRunError` with the findings."""
-    return compiled(paths, compiler)[1]
+def graph_of(paths: Sequence[str], compiler: Compiler | None = None, *, checked: bool = False) -> RuleGraph:
+    """The graph of policies that must be right; raises `CannotRunError` with the findings. See `compile_tree` for `checked`."""
+    return compiled(paths, compiler, checked=checked)[1]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from koordpolicy.algorithms.device_need import WHOLE, DeviceNeed
 from koordpolicy.cluster.prepared import PreparedDecision
+from koordpolicy.model.distinct import distinct
 from koordpolicy.model.facts import Record
 
 _STATES: Final = 16_384
@@ -95,7 +96,7 @@ class DeviceScores:
         found: NDArray[np.int64] = known[states]
         missing = found == _UNKNOWN
         if missing.any():
-            for number in np.unique(states[missing]).tolist():
+            for number in distinct(states[missing]).tolist():
                 facts = devices_facts(self._listed[number], need.count, each)
                 known[number] = _worth(decision, pod, facts)
             found = known[states]

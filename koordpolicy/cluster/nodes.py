@@ -13,6 +13,7 @@ from koordpolicy.algorithms.scarce import kinds_of
 from koordpolicy.cluster.state import ClusterState
 from koordpolicy.language.cel.lower.columns import table_schema
 from koordpolicy.language.facts import FACTS
+from koordpolicy.model.distinct import distinct
 from koordpolicy.model.node import Taint
 from koordpolicy.model.reading import Amounts
 from koordpolicy.model.table import Column as TableColumn
@@ -240,4 +241,4 @@ def _nowhere(column: TableColumn) -> bool:
 def _codes(column: TableColumn) -> Sequence[int]:
     """The different texts of a column as their numbers; empty where all are 0, the empty one."""
     codes = column.values
-    return np.unique(codes).tolist() if codes.any() else ()
+    return distinct(codes).tolist() if codes.any() else ()

@@ -10,6 +10,7 @@ import numpy as np
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.columns import ColumnProgram, compile_columns
+from koordpolicy.model.distinct import distinct
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.runtime.metrics import Metrics, Sizes
@@ -111,7 +112,7 @@ class SlowRules:
         """About how long each filter and score takes for all nodes, in nanoseconds."""
         table = self._scheduler.framework.cache.table
         count = len(table)
-        rows = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64))
+        rows = distinct(np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64))
         for step in (*cycle.profile.filters, *cycle.profile.scores):
             took = 0
             if step.enabled.value(cycle.records) is False:

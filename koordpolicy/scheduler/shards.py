@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.prepared import PreparedDecision
+from koordpolicy.model.distinct import distinct
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import SHARD
 from koordpolicy.model.table import NodeTable
@@ -91,7 +92,7 @@ class _Owners:
             self.owners = larger
         found = self.owners[codes]
         if (found < 0).any():
-            for code in np.unique(codes[found < 0]).tolist():
+            for code in distinct(codes[found < 0]).tolist():
                 self.owners[code] = share_of(self.strings.texts[code], count)
             found = self.owners[codes]
         return found

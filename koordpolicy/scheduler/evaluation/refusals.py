@@ -11,6 +11,7 @@ from koordpolicy.algorithms.columns import Mask
 from koordpolicy.cluster.nodes import Rows
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.columns import ColumnProgram
+from koordpolicy.model.distinct import distinct
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.plugins.base import FilterResults, FilterStep
@@ -161,7 +162,7 @@ def _given(program: ColumnProgram, cycle: Cycle, table: NodeTable, rows: Rows) -
     places = np.full(len(rows), _SILENT, np.intp)
     silent = np.zeros(len(rows), np.bool_) if result.errors is None else result.errors
     texts: dict[str, int] = {}
-    for code in np.unique(result.values[~silent]):
+    for code in distinct(result.values[~silent]):
         same = (result.values == code) & ~silent
         text = str(result.value(int(np.argmax(same))))
         if text:

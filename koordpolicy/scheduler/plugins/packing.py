@@ -13,6 +13,7 @@ from koordpolicy.algorithms.scarce import kinds_of, scarce_score
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import KINDS, NodeView, kinds_in
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.distinct import distinct
 from koordpolicy.model.protocol import CPU
 from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE, Facts, Plugin, request_of
 from koordpolicy.scheduler.plugins.parameters import ParameterError, Parameters, texts, weights
@@ -47,7 +48,7 @@ def scarce_avoidance(pod: PodView, nodes: NodeView, parameters: Parameters) -> "
         return None
     asked, codes = kinds_of(request_of(pod)), nodes.kinds()
     scores = np.zeros(nodes.count, np.int64)
-    for code in np.unique(codes):
+    for code in distinct(codes):
         scores[codes == code] = scarce_score(kinds_in(nodes.text(int(code))), asked, scarce)
     return scores
 

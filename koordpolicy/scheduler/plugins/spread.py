@@ -22,6 +22,7 @@ from koordpolicy.cluster.label_sets import Wanted
 from koordpolicy.cluster.nodes import TAINTS, NodeView, Rows, taints_of
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.state import ClusterState
+from koordpolicy.model.distinct import distinct
 from koordpolicy.model.neighbours import PodTerm, SpreadConstraint
 from koordpolicy.model.protocol import HOSTNAME
 from koordpolicy.scheduler.plugins.base import ANEW, NODES_COME_AND_CHANGE, PLACE, Plugin, Said
@@ -140,7 +141,7 @@ def _counting(pod: PodView, constraint: SpreadConstraint, nodes: NodeView) -> Ma
         found &= node_affinity.matches_all(placement, nodes)
     if constraint.honor_taints:
         codes = nodes.taints()
-        for code in np.unique(codes) if codes.any() else ():
+        for code in distinct(codes) if codes.any() else ():
             if not toleration.tolerates_all(placement.tolerations, taints_of(nodes.text(int(code)))):
                 found &= codes != code
     return found

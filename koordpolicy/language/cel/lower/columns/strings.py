@@ -11,6 +11,7 @@ from koordpolicy.language.cel.lower.columns.held import held
 from koordpolicy.language.cel.lower.columns.symbols import COUNTED, DOUBLE, DTYPES, STRING
 from koordpolicy.language.cel.meter import Meter, Metered
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, UInt
+from koordpolicy.model.distinct import distinct
 from koordpolicy.model.table.kinds import Strings
 
 Array = NDArray[Any]
@@ -117,7 +118,7 @@ class Memo:
             results = self._known[key] = _Results(strings.shared, self._dtype)
         results.grow()
         fresh = codes[~results.known[codes]]
-        for code in np.unique(fresh):
+        for code in distinct(fresh):
             text = strings.shared.texts[code]
             results.values[code], results.failed[code] = self._compute(text, strings, meter, others, True)
             results.known[code] = True
