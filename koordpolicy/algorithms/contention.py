@@ -169,9 +169,8 @@ def _held(service: Service, work: float, busy: float, rival: Rival) -> _Held:
     turns = min(max(work / service.turn, 1.0), _MOST_TURNS)
     quanta = 2 * work / turns * rival.weight / mine / max(rival.quantum, _LEAST)
     just_now = min(service.turn / service.tick, 1.0) if service.tick else 1.0
-    met = just_now + (1 - just_now) * min(
-        busy, 1.0
-    )  # a worker owes for as long as it would be busy if it paid at once
+    # A worker owes for as long as it would be busy if it paid at once.
+    met = just_now + (1 - just_now) * min(busy, 1.0)
     first = rival.presence * max(min(quanta, met), rival.missed)
     further = rival.presence * min(quanta, 1.0)
     return _Held(first, rival.quantum * max(quanta, 1.0), turns, further)
