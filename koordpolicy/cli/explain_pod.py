@@ -48,6 +48,8 @@ class ExplainedPod:
     policies: Policies
     gates: tuple[str, ...] = ()
     """What holds it back from being tried at all."""
+    kept_out: str = ""
+    """Why a plugin keeps it out of the queue, as one does whose gang is not there."""
     claims: tuple[str, ...] = ()
     """Its claims for which a node is selected, and no volume is there yet: it has been decided on, and waits for these."""
     reservations: tuple[ToldReservation, ...] = ()
@@ -128,6 +130,7 @@ def where_it_goes(
     view = scheduler.framework.cycle(free).view
     table = explanation(graph, scheduler.profile, decision, view.facts)
     gates = () if pod.node_name else view.placement.gates
+    kept_out = "" if pod.node_name else scheduler.kept_out(pod.key)
     claims: tuple[str, ...] = ()
     if decision.placed and not pod.node_name:
         waiting = claims_of(view, scheduler.cache.state.volumes).waiting
@@ -135,7 +138,18 @@ def where_it_goes(
     reservations = told(
         view, scheduler.cache.state.reservations, checks_taints=_checks_taints(scheduler, free)
     )
-    return ExplainedPod(pod, pod.node_name, profile, decision, table, policies, gates, claims, reservations)
+    return ExplainedPod(
+        pod,
+        pod.node_name,
+        profile,
+        decision,
+        table,
+        policies,
+        gates,
+        kept_out,
+        claims,
+        reservations,
+    )
 
 
 def _checks_taints(scheduler: Scheduler, pod: Pod) -> bool:
@@ -206,6 +220,7 @@ def plain_pod(found: ExplainedPod) -> dict[str, Any]:
         "policies": found.policies.plain(),
         "on": found.on or None,
         "gates": list(found.gates),
+        "keptOutOfQueue": found.kept_out or None,
         "waitingForClaims": list(found.claims),
         **({"reservations": [one._asdict() for one in found.reservations]} if found.reservations else {}),
         "node": decision.node or None,
@@ -241,6 +256,10 @@ def _lines(found: ExplainedPod, page: Page) -> Iterator[str]:
             f" {'it' if one else 'them'} {would} now.",
             2,
         )
+    elif found.kept_out:
+        yield page.heading(f"{name} is kept out of the queue, and would not be tried", found.profile)
+        would = f"go to {decision.node}" if decision.placed else "find no node"
+        yield from page.wrapped(f"{found.kept_out}. But for that it would {would} now.", 2)
     elif decision.placed and found.on:
         same = (
             "where it would go again" if decision.node == found.on else f"but would go to {decision.node} now"

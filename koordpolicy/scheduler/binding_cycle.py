@@ -132,6 +132,10 @@ class BindingCycles:
                 else:
                     self._waitlist.enter(view)
 
+    def gated_by(self, key: PodKey) -> Refusals | None:
+        """The gate that is closed for a pod; None where none is."""
+        return self._gated.get(key)
+
     def is_free(self, key: PodKey) -> bool:
         """Whether a pod that waits may be tried: it is before no gate but those of plugins that say who is next."""
         refused = self._gated.get(key)

@@ -197,7 +197,7 @@ class Running:
             lambda digest: _graph_of(component, digest),
             choice.profile,
             log,
-            lambda: self.scheduler.keeps_gangs,
+            lambda: self.scheduler.gangs is not None,
             self.scheduler.cache.state.pod_groups.unheeded,
         )
         tracing = component.tracing

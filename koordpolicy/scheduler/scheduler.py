@@ -561,11 +561,6 @@ class Scheduler:
         """The gangs, where a plugin keeps them together."""
         return next((one for one in self._binding.jobs.states() if isinstance(one, Gangs)), None)
 
-    @property
-    def keeps_gangs(self) -> bool:
-        """Whether a plugin looks after pods that go together."""
-        return self._binding.jobs.present
-
     def said_at_binding(self, key: PodKey) -> Mapping[str, str]:
         """What is written into the annotations of a pod when it is bound, of those that it goes with."""
         return self._binding.jobs.annotations(key)
@@ -578,6 +573,11 @@ class Scheduler:
     def last_decision(self, key: PodKey) -> PodDecision | None:
         """Why a pod that waits found no node when it was last looked at."""
         return self._waitlist.last.get(key)
+
+    def kept_out(self, key: PodKey) -> str:
+        """Which plugin keeps a pod out of the queue, and why; "" where none does."""
+        refused = self._binding.gated_by(key)
+        return "" if refused is None else f"{refused.filter}: {refused.reason}"
 
     # --- inner workings -------------------------------------------------------------------------
 

@@ -66,7 +66,7 @@ class Schedulers:
                 role=role,
             )
             unheeded = scheduler.cache.state.pod_groups.unheeded
-            reporter = reports.reporter_of(name, keeps_gangs=scheduler.keeps_gangs, unheeded=unheeded)
+            reporter = reports.reporter_of(name, keeps_gangs=scheduler.gangs is not None, unheeded=unheeded)
             driver = Driver(scheduler, on_settled=_settling(scheduler, reporter, failures))
             self._by_profile[name] = SimulatedScheduler(scheduler, driver)
 

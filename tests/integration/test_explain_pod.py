@@ -186,6 +186,33 @@ def test_policies_decide(manifests: str, tmp_path: Path) -> None:
     assert "1 not in b" in found["message"]
 
 
+def test_one_that_a_plugin_keeps_out_of_the_queue_is_said_to_be(tmp_path: Path) -> None:
+    member = pod("member", 1, 5)
+    member["metadata"]["labels"] = {"pod-group.scheduling.sigs.k8s.io": "g1"}
+    file = tmp_path / "cluster.yaml"
+    file.write_text("\n---\n".join(json.dumps(one) for one in (*NODES, member)), encoding="utf-8")
+    found = asked(str(file), "member")
+    assert (found["keptOutOfQueue"], found["node"]) == ("Coscheduling: there is no PodGroup shop/g1", "a")
+    _, text, _ = call("pod", "shop/member", "-f", str(file))
+    said = " ".join(text.split())
+    assert "shop/member is kept out of the queue, and would not be tried" in said
+    assert "there is no PodGroup shop/g1. But for that it would go to a now." in said
+    assert "shop/member would go to" not in said
+    group = {
+        "apiVersion": "scheduling.sigs.k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": "g1", "namespace": "shop"},
+        "spec": {"minMember": 2},
+    }
+    file.write_text("\n---\n".join(json.dumps(one) for one in (*NODES, member, group)), encoding="utf-8")
+    assert "does not have its 2 pods yet" in asked(str(file), "member")["keptOutOfQueue"]
+    other = {**member, "metadata": {**member["metadata"], "name": "other"}}
+    file.write_text(
+        "\n---\n".join(json.dumps(one) for one in (*NODES, member, other, group)), encoding="utf-8"
+    )
+    assert asked(str(file), "member")["keptOutOfQueue"] is None
+
+
 def test_a_gated_pod_is_said_to_be_gated(manifests: str) -> None:
     found = asked(manifests, "gated")
     assert (found["gates"], found["node"]) == (["quota.example.com/wait", "second"], "a")

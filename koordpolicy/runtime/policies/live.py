@@ -45,6 +45,8 @@ LOG: Final = logging.getLogger(__name__)
 
 HISTORY: Final = 32
 """Activations and rejections that are remembered."""
+_WAIT_TOLD: Final = 0.05
+"""Seconds that a rollout held a revision back, from which on that is told: what is less reads as nothing."""
 LONGEST_WAIT: Final = 60.0
 """Seconds between two looks at the clock while an exception is to begin or end."""
 
@@ -430,8 +432,9 @@ class LivePolicies:
         metrics.set("koordpolicy_policy_rules", rules)
         same = before is not None and before.graph.digest == active.graph.digest
         spent = f"checked and compiled in {self._compiled if held else seconds:.1f} s"
-        if held:
-            spent += f", then held back by its rollout for {monotonic() - self._held_since:.1f} s"
+        waited = monotonic() - self._held_since if held else 0.0
+        if waited >= _WAIT_TOLD:
+            spent += f", then held back by its rollout for {waited:.1f} s"
         LOG.info(
             "revision %s is active%s (%s)",
             revision.name,

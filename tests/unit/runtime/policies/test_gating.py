@@ -59,6 +59,7 @@ def test_a_gate_holds_back_all_but_the_first_revision(caplog: pytest.LogCaptureF
             await until(lambda: door.asked)
             assert live.candidate is door.asked[0]
             assert target(live) == 1
+            await asyncio.sleep(0.1)  # what is less than an eye sees is not told
             door.says.put_nowait(Admission(accepted=True))
             await until(lambda: target(live) == 2)
             await until(lambda: live.candidate is None)
