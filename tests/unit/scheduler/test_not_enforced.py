@@ -28,7 +28,7 @@ CASES: list[tuple[Mapping[str, Any], str]] = [
 @pytest.mark.parametrize(("given", "said"), CASES)
 def test_a_pod_is_told_what_it_is_placed_without(given: Mapping[str, Any], said: str) -> None:
     world = World(policies({"filters": [{"name": "Coscheduling", "enabled": False}]}))
-    assert not world.scheduler.keeps_gangs
+    assert world.scheduler.gangs is None
     amounts = {
         "cpu": 64,
         "memory": "64Gi",
