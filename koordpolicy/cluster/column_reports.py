@@ -76,7 +76,7 @@ def unseen_until(pod: AssignedPod) -> int:
 def write_reports(table: NodeTable, rules: LoadRules, reports: ColumnReports) -> None:
     """Write the rows of nodes whose load is counted alike, and whose pods are all measured."""
     rows = np.array([table.index(name) for name in reports.names], np.int64)
-    table.write_map("resources.usage", reports.usage, rows)
+    table.write_maps(("resources.usage",), reports.usage, rows)
     for step, resource in BASIC.items():
         if resource in reports.usage:
             table.write(f"usage.total.{step}", reports.usage[resource], rows)
@@ -86,9 +86,8 @@ def write_reports(table: NodeTable, rules: LoadRules, reports: ColumnReports) ->
     prod = {name: of_prod.get(name, nothing) for name in rules.resources}
     if rules.includes_system:
         prod = {name: used + reports.system.get(name, nothing) for name, used in prod.items()}
-    for path in ("resources.load", "resources.filterLoad", "resources.scoreLoad"):
-        table.write_map(path, load, rows)
-    table.write_map("resources.prodLoad", prod, rows)
+    table.write_maps(("resources.load", "resources.filterLoad", "resources.scoreLoad"), load, rows)
+    table.write_maps(("resources.prodLoad",), prod, rows)
     for step, resource in BASIC.items():
         table.write(f"load.{step}", load.get(resource, nothing), rows)
         table.write(f"load.prod.{step}", prod.get(resource, nothing), rows)

@@ -84,7 +84,7 @@ class Quantity:
             return "0"
         if self.notation is Notation.BINARY and abs(self.nanos) >= 1024 * _NANOS and self.nanos % _NANOS == 0:
             return _binary_text(self.nanos // _NANOS)
-        return _decimal_text(self.nanos, exponent=self.notation is Notation.EXPONENT)
+        return _decimal_text(self.nanos, -9, exponent=self.notation is Notation.EXPONENT)
 
 
 def parse_quantity(value: object) -> Quantity:
@@ -130,7 +130,7 @@ def amount_text(resource: str, value: int) -> str:
 
     Memory-like resources use decimal notation; use `Quantity.of(value, Notation.BINARY)` for `Gi`.
     """
-    return str(Quantity.of_milli(value) if resource == CPU else Quantity.of(value))
+    return _decimal_text(value, -3 if resource == CPU else 0) if value else "0"
 
 
 @lru_cache(maxsize=16384)
@@ -196,8 +196,8 @@ def _clamp(number: int) -> int:
     return max(INT64_MIN, min(INT64_MAX, number))
 
 
-def _decimal_text(nanos: int, *, exponent: bool) -> str:
-    number, power = nanos, -9
+def _decimal_text(number: int, power: int, *, exponent: bool = False) -> str:
+    """The text of number x 10 ** power; the power is a multiple of three, at least -9."""
     while power < 18 and number % 1000 == 0:
         number //= 1000
         power += 3

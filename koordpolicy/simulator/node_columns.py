@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -19,13 +18,13 @@ from koordpolicy.model.facts import Record
 from koordpolicy.model.facts.node import of_object
 from koordpolicy.model.facts.record import BASIC
 from koordpolicy.model.table import NodeTable
+from koordpolicy.model.table.kinds import ListFact, ScalarFact, Schema, Storage
 from koordpolicy.simulator.fleet import Fleet
 from koordpolicy.simulator.machines import Machine
 
 SLOT: Final = "simulator/slot"
 """Where the record of a pod keeps its slot: no fact of the language, but of ours."""
 NO_SLOT: Final = -1
-_slot_of: Final = itemgetter(SLOT)
 _PROD: Final = "prod"
 _PUBLISHED: Final = ("annotations", "resources.", "allocatable.", "capacity.", "physical.", "free.")
 _NATIVE: Final = frozenset(
@@ -56,7 +55,7 @@ class NodeColumns:
     """The table: rows are machines in their order. `refresh` makes rows anew, `measure` writes what agents report of all."""
 
     def __init__(self, graph: RuleGraph, objects: ClusterObjects, fleet: Fleet) -> None:
-        self.table = NodeTable(table_schema(FACTS, "node"))
+        self.table = NodeTable(_schema())
         self._graph = graph
         self._objects = objects
         self._fleet = fleet
@@ -83,20 +82,19 @@ class NodeColumns:
         self._records.keep(tuple(self._objects.pods.values()))
 
     def measure(self) -> None:
-        """Write what was measured into the rows, all of which are there."""
+        """Write what was measured into the columns of the rows, all of which are there. What `record` gives is of the same reports."""
         fleet, table = self._fleet, self.table
         reports = fleet.over(np.arange(len(fleet.machines)))
-        table.write_map("resources.usage", reports.usage)
+        table.write_maps(("resources.usage",), reports.usage)
         prod = reports.of_bands(frozenset((_PROD,)))
         for step, resource in BASIC.items():
-            table.write(f"usage.total.{step}", reports.usage[resource])
-            table.write(f"usage.prod.{step}", prod[resource])
-        records = table.elements("pods").records
-        slots = np.fromiter(map(_slot_of, records), np.int64, len(records))
+            table.write(f"usage.total.{step}", reports.usage[resource], only_columns=True)
+            table.write(f"usage.prod.{step}", prod[resource], only_columns=True)
+        slots = table.elements("pods").column(SLOT).values
         known = np.flatnonzero(slots != NO_SLOT)
         used = fleet.cpu_of(slots[known])
         known, used = known[used >= 0], used[used >= 0]
-        table.write_elements("pods", "usage.cpu", used, known)
+        table.write_elements("pods", "usage.cpu", used, known, only_columns=True)
 
     def ask(
         self, program: ColumnProgram, resource: str, now: int, cluster: Record
@@ -108,7 +106,7 @@ class NodeColumns:
             for step, used in reports.of_bands(above).items():
                 for name, native in BASIC.items():
                     if native == step:
-                        self.table.write(f"usage.highPriority.{name}", used)
+                        self.table.write(f"usage.highPriority.{name}", used, only_columns=True)
         roots = {"now": TIMES.timestamp(now), "cluster": cluster}
         return program.call_all(self.table, {root: roots.get(root, {}) for root in program.roots})
 
@@ -126,6 +124,15 @@ class NodeColumns:
             if root == "node"
         ) or any(root != "node" and path == "resources.usage" for root, path in program.facts)
         return None if program.fallback or reads_published else program
+
+
+def _schema() -> Schema:
+    """That of nodes, whose pods have slots."""
+    schema = {**table_schema(FACTS, "node")}
+    pods = schema["pods"]
+    assert isinstance(pods, ListFact)
+    schema["pods"] = ListFact({**pods.elements, SLOT: ScalarFact(Storage.INT)})
+    return schema
 
 
 def numbers_of(result: ColumnResult) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Final
 
 from koordpolicy.algorithms.publish import any_differs, normalized, published
 from koordpolicy.graph import RuleGraph
@@ -114,7 +115,10 @@ def _wanted(
 def origin_text(amounts: Amounts) -> str:
     """What an annotation says that a node would offer without deductions."""
     resources = {name: amount_text(name, number) for name, number in sorted(amounts.items())}
-    return json.dumps({"resources": resources}, separators=(",", ":"))
+    return _written({"resources": resources})
+
+
+_written: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def _stands(node: Node, name: str) -> int | None:

@@ -453,25 +453,34 @@ class ColumnStore:
             if path in record:
                 record.update(changed)  # type: ignore[attr-defined]  # the table's own dicts
 
-    def write(self, path: str, numbers: Array, rows: Array | None = None) -> None:
+    def write(
+        self, path: str, numbers: Array, rows: Array | None = None, *, only_columns: bool = False
+    ) -> None:
         """Set a fact of one number in all records, or in those with the numbers `rows`: much faster than one by one.
 
-        The column's class is that of the fact: nanoseconds for times, which are not encoded here.
+        The column's class is that of the fact: nanoseconds for times, which are not encoded here. With `only_columns` the
+        records keep what they say once there is a column: for facts that are asked of columns and written anew
+        whenever records have changed.
         """
-        for column in self._by_path.get(path, ()):
+        columns = self._by_path.get(path, ())
+        for column in columns:
             column.replace(numbers, len(self.records), rows)
-        for record, number in zip(self._picked(rows), numbers.tolist(), strict=True):
-            record[path] = number  # type: ignore[index]  # the table's own dicts
+        if not columns or not only_columns:
+            for record, number in zip(self._picked(rows), numbers.tolist(), strict=True):
+                record[path] = number  # type: ignore[index]  # the table's own dicts
 
-    def write_map(self, path: str, numbers: Mapping[str, Array], rows: Array | None = None) -> None:
-        """Set a map of one number a key in the same manner; all of them get the same keys."""
+    def write_maps(
+        self, paths: Collection[str], numbers: Mapping[str, Array], rows: Array | None = None
+    ) -> None:
+        """Set maps of one number a key in the same manner: all of them get the same keys, and those of a record the same numbers."""
         picked: list[Any] = [*self._picked(rows)]  # the table's own dicts
-        for record in picked:
-            record[path] = {}
-        for key, written in numbers.items():
-            for record, number in zip(picked, written.tolist(), strict=True):
-                record[path][key] = number
-        for column in self._by_path.get(path, ()):
+        columns = [written.tolist() for written in numbers.values()]
+        keys = [*numbers]
+        for place, record in enumerate(picked):
+            made = {key: column[place] for key, column in zip(keys, columns, strict=True)}
+            for path in paths:
+                record[path] = made
+        for column in (one for path in paths for one in self._by_path.get(path, ())):
             if column.key is not None and column.key in numbers:
                 column.replace(numbers[column.key], len(self.records), rows)
             else:

@@ -152,19 +152,29 @@ class NodeTable:
         self._store.fill(path, value)
         self._written(path, None)
 
-    def write(self, path: str, numbers: Array, rows: Array | None = None) -> None:
-        """Set a fact of one number in all rows, or in those with the numbers `rows`, much faster than row by row."""
-        self._store.write(path, numbers, rows)
+    def write(
+        self, path: str, numbers: Array, rows: Array | None = None, *, only_columns: bool = False
+    ) -> None:
+        """Set a fact of one number in all rows, or in those with the numbers `rows`, much faster than row by row.
+
+        With `only_columns` what `row` gives stays behind: see `ColumnStore.write`.
+        """
+        self._store.write(path, numbers, rows, only_columns=only_columns)
         self._written(path, rows)
 
-    def write_map(self, path: str, numbers: Mapping[str, Array], rows: Array | None = None) -> None:
-        """The same of a map with one number a key; all rows get the same keys."""
-        self._store.write_map(path, numbers, rows)
-        self._written(path, rows)
+    def write_maps(
+        self, paths: Collection[str], numbers: Mapping[str, Array], rows: Array | None = None
+    ) -> None:
+        """The same of maps with one number a key; all rows get the same keys, and all maps of a row the same numbers."""
+        self._store.write_maps(paths, numbers, rows)
+        for path in paths:
+            self._written(path, rows)
 
-    def write_elements(self, path: str, fact: str, numbers: Array, elements: Array) -> None:
-        """The same of a fact of elements of a list fact, by their places among `elements(path)`."""
-        self._store.elements(path).write(fact, numbers, elements)
+    def write_elements(
+        self, path: str, fact: str, numbers: Array, elements: Array, *, only_columns: bool = False
+    ) -> None:
+        """The same as `write` of a fact of elements of a list fact, by their places among `elements(path)`."""
+        self._store.elements(path).write(fact, numbers, elements, only_columns=only_columns)
         self._written(path, None)
 
     def _written(self, path: str, rows: Array | None) -> None:
