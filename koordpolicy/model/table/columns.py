@@ -474,18 +474,21 @@ class ColumnStore:
     ) -> None:
         """Set maps of one number a key in the same manner: all of them get the same keys, and those of a record the same numbers."""
         picked: list[Any] = [*self._picked(rows)]  # the table's own dicts
-        columns = [written.tolist() for written in numbers.values()]
-        keys = [*numbers]
-        for place, record in enumerate(picked):
-            made = {key: column[place] for key, column in zip(keys, columns, strict=True)}
-            for path in paths:
+        maps: list[dict[str, float]] = [{} for _ in picked]
+        for key, written in numbers.items():
+            for made, number in zip(maps, written.tolist(), strict=True):
+                made[key] = number
+        for path in paths:
+            for record, made in zip(picked, maps, strict=True):
                 record[path] = made
+        count = len(self.records)
         for column in (one for path in paths for one in self._by_path.get(path, ())):
+            of_these = column.absent[slice(count) if rows is None else rows]
             if column.key is not None and column.key in numbers:
-                column.replace(numbers[column.key], len(self.records), rows)
-            else:
-                for at in range(len(self.records)) if rows is None else rows.tolist():
-                    column.set(at, self.records[at], len(self.records) == 1)
+                column.replace(numbers[column.key], count, rows)
+            elif of_these.any() if column.key is None else not of_these.all():
+                for at in range(count) if rows is None else rows.tolist():
+                    column.set(at, self.records[at], count == 1)
 
     def _picked(self, rows: Array | None) -> Iterable[Record]:
         return self.records if rows is None else [self.records[at] for at in rows.tolist()]
