@@ -8,6 +8,7 @@ leaves it behind, and whoever speaks for all removes it with what the process ha
 import asyncio
 import hashlib
 import logging
+import math
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -175,7 +176,8 @@ class _Known:
 class RollCall:
     """Who is there, seen from one process; `clock` gives seconds that never run backwards.
 
-    Whoever is asked about for the first time counts as there for as long as a lease is good.
+    Whoever is asked about for the first time counts as there for as long as a lease is good. So does everybody after
+    a time without a look, as when the API server was away: nobody could renew then, or nobody here could see it.
     """
 
     def __init__(
@@ -186,6 +188,7 @@ class RollCall:
         self._clock = clock
         self._terms = terms
         self._known: dict[str, _Known] = {}
+        self._looked_at = -math.inf
 
     @property
     def present(self) -> frozenset[Member]:
@@ -203,6 +206,9 @@ class RollCall:
             LEASES, namespace=self._namespace, label_selector=f"{LABEL}={_INSTANCE}"
         )
         now, known = self._clock(), self._known
+        if now - self._looked_at > self._terms.renew_deadline:
+            known = {}
+        self._looked_at = now
         found = {str(lease["metadata"]["name"]): lease for lease in listed.items}
         # Who left a lease behind is asked about, too: it has to be removed.
         wanted = {member.lease: member for member in (*filter(None, map(_member_of, listed.items)), *members)}

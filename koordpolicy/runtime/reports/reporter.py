@@ -134,8 +134,10 @@ class Reporter:
         return self._look
 
     def _has_news(self) -> bool:
-        """Whether the last look has shown that somebody else is to speak, that others run something else, or what the API server puts off."""
-        if self._told_put_off != self.put_off():
+        """Whether the last look has shown that somebody else is to speak, that others run something else, or that an entry of ours is gone,
+        as of one whose lease could not be renewed; or the API server puts off something else.
+        """
+        if self._told_put_off != self.put_off() or self._speaker.struck & (self._ours or set()):
             return True
         if self.speaking != self._speaker.speaks(leads=self._leads()):
             return True

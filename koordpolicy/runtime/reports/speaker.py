@@ -83,6 +83,8 @@ class Speaker:
         """What others say that the API server puts off, by revision and process."""
         self.looked = False
         """Whether it is known who is there."""
+        self.struck: frozenset[str] = frozenset()
+        """The revisions without an entry of this process."""
 
     def speaks(self, *, leads: bool) -> bool:
         """Whether this process is the one; `leads` says that it is the manager that leads."""
@@ -92,6 +94,11 @@ class Speaker:
         """See which processes there are."""
         listed = await self._objects.all()
         self._seen = self._others(listed)
+        self.struck = frozenset(
+            str(obj["metadata"]["name"])
+            for obj in listed
+            if all(member_of(entry) != self._own for entry in entries_of(obj))
+        )
         try:
             self._gone = await self._roll.absent(
                 {member_of(entry) for obj in listed for entry in entries_of(obj)}

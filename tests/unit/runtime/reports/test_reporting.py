@@ -20,7 +20,7 @@ from koordpolicy.runtime.policies.fixed import FixedSource
 from koordpolicy.runtime.policies.gating import Admission, RolloutStage
 from koordpolicy.runtime.policies.live import LivePolicies
 from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision
-from koordpolicy.runtime.reports.presence import Presence, RollCall
+from koordpolicy.runtime.reports.presence import Member, Presence, RollCall
 from koordpolicy.runtime.reports.reporter import Reporter
 from koordpolicy.runtime.reports.revision_objects import RevisionObjects, Who
 from koordpolicy.runtime.reports.speaker import KEPT
@@ -322,6 +322,48 @@ def test_who_is_killed_is_taken_back_by_who_speaks_for_all() -> None:
             await until(lambda: world.leases() == {"koordpolicy-instance-manager-m1"})
             assert world.conditions(one) == {"Ready": ("True", "Succeeded")}
             assert world.instances(one) == {"m1": "Active"}, "who renews stays"
+
+    asyncio.run(scene())
+
+
+def test_an_entry_that_was_struck_of_one_who_is_there_comes_back() -> None:
+    async def scene() -> None:
+        world = World()
+        one = revision_name("fleet", ONE)
+        async with Replica(world, "m1", leads=True).played() as leader:
+            leader.source.give(tree(1), ONE)
+            async with Replica(world, "s1", component="scheduler").played() as other:
+                other.source.give(tree(1), ONE)
+                await until(lambda: world.instances(one) == {"m1": "Active", "s1": "Active"})
+                objects = RevisionObjects(world.cluster, other.metrics, Ticks())
+                await objects.release(one, Member("scheduler", "s1"))
+                await until(lambda: world.instances(one) == {"m1": "Active", "s1": "Active"})
+
+    asyncio.run(scene())
+
+
+def test_nobody_counts_as_gone_after_a_time_in_which_none_could_be_seen() -> None:
+    async def scene() -> None:
+        world = World()
+        member = Member("scheduler", "s1")
+        now = 0.0
+        terms = LeaseTerms(40.0, 20.0, 10.0)
+        roll = RollCall(world.cluster, "system", clock=lambda: now, terms=terms)
+
+        async def gone_at(moment: float) -> bool:
+            nonlocal now
+            now = moment
+            return member in await roll.absent([])
+
+        presence = Presence(
+            world.cluster, "system", member, "s1_1", jitter=lambda: 0.0, wall_ns=Ticks(), terms=terms
+        )
+        async with running(presence.run()):
+            await until(lambda: world.leases() == {member.lease})
+        assert [await gone_at(moment) for moment in (0.0, 10.0, 20.0)] == [False, False, False]
+        # No answer for 48 s: the lease was seen renewed 68 s ago, but nobody could renew it.
+        assert [await gone_at(moment) for moment in (68.0, 80.0, 95.0)] == [False, False, False]
+        assert await gone_at(109.0), "it has had its time"
 
     asyncio.run(scene())
 
