@@ -40,6 +40,7 @@ from koordpolicy.runtime.policies.lastgood import LastGood, kept_above
 from koordpolicy.runtime.policies.live import LivePolicies, Options
 from koordpolicy.runtime.policies.objects import ClusterSource
 from koordpolicy.runtime.policies.packs import BARE, find_pack
+from koordpolicy.runtime.policies.revisions import RejectedRevision
 from koordpolicy.runtime.process import CannotStart, Process, Tasks
 from koordpolicy.runtime.reports.presence import Presence, RollCall
 from koordpolicy.runtime.reports.reporter import Reporter
@@ -330,7 +331,9 @@ async def running_component(
         tasks.start("api server", follow(sight, process.readiness, settings.unready_after, troubles.put_off))
         tasks.start("events", recorder.run())
         tasks.start("conditions", troubles.follow())
-        tasks.start("policies", live.run())
+        tasks.start(
+            "policies", live.run() if options.source or settings.follows_policies else _run_unchanging(live)
+        )
         shown = {"presence": presence.run, "report": reporter.run} if options.is_shown else {}
         reporting = [tasks.start(name, run()) for name, run in shown.items()]
         yield RunningComponent(
@@ -410,6 +413,18 @@ def _scrutiny(settings: Settings, options: ComponentOptions) -> Scrutiny:
     if options.checked or (settings.as_shipped and options.source is None):
         return Scrutiny.NONE
     return Scrutiny.TESTS if settings.policy_tests else Scrutiny.CHECKS
+
+
+async def _run_unchanging(live: LivePolicies) -> None:
+    """Run policies that no commit ever replaces. Raises CannotStart where they are rejected."""
+    found: asyncio.Future[RejectedRevision] = asyncio.get_running_loop().create_future()
+    live.subscribe_rejected(lambda rejected: None if found.done() else found.set_result(rejected))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(live.run())
+        rejected = await found
+        raise CannotStart(
+            f"the {live.origin}: {rejected.message}; name what it has, or follow policies that have it"
+        )
 
 
 def _sync(repository: "SyncSettings") -> "GitSync":

@@ -376,3 +376,12 @@ def test_decisions_are_written_down_with_their_reasons(site: Site) -> None:
     refused = next(one for one in entries if one["subject"]["pod"] == "default/large")
     assert (refused["value"], refused["result"]) == (None, "unschedulable")
     assert [(one["reason"], one["nodes"]) for one in refused["refusals"]] == [("Insufficient cpu", 3)]
+
+
+def test_one_whose_profile_no_commit_can_bring_ends(site: Site) -> None:
+    with site.scheduler("s1", "--profile", "nope", policies=False, ready=False) as scheduler:
+        site.eventually(lambda: not scheduler.running.running, "it ends")
+        assert "cannot start: the built-in pack: the policies have no scheduling profile `nope`" in (
+            scheduler.running.tail()
+        )
+        assert scheduler.running.stop() == 2

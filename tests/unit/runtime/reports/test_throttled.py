@@ -4,8 +4,10 @@ import asyncio
 
 from koordpolicy.kube.resources import EVENTS
 from koordpolicy.model.policy_revision import revision_name
-from tests.unit.runtime.reports.test_reporting import ONE, Replica, World
+from tests.unit.runtime.replicas import Replica, World
 from tests.unit.runtime.scenes import tree, until
+
+ONE = "1" * 40
 
 
 def test_what_the_api_server_puts_off_stands_as_a_condition_until_it_is_over() -> None:
