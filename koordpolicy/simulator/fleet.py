@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.cluster.column_reports import ColumnReports
+from koordpolicy.model.distinct import among
 from koordpolicy.model.metric import NodeMetric, PodMetric
 from koordpolicy.model.protocol import CPU, MEMORY
 from koordpolicy.simulator.machines import Machine, RunningPod, Shares
@@ -202,7 +203,7 @@ class Fleet:
 
         def of_bands(names: frozenset[str]) -> Mapping[str, Whole]:
             codes = [code for name, code in self._bands.items() if name in names]
-            inside = np.isin(band, codes)
+            inside = among(band, codes)
             return {
                 CPU: np.bincount(node[inside], cpu[inside], count).astype(np.int64),
                 MEMORY: np.bincount(node[inside], memory[inside], count).astype(np.int64),

@@ -10,6 +10,7 @@ from koordpolicy.algorithms import node_affinity, toleration
 from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.cluster.nodes import TAINTS, NodeView, taints_of
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.distinct import among
 from koordpolicy.model.node import Taint
 from koordpolicy.model.placement import Placement
 from koordpolicy.model.protocol import HOSTNAME
@@ -59,7 +60,7 @@ def required_affinity(pod: PodView, nodes: NodeView, _parameters: Parameters) ->
     elsewhere = ~node_affinity.matches_all(placement, nodes)
     if not placement.among:
         return one_reason(elsewhere, node_affinity.MISMATCH)
-    named = np.isin(nodes.names(), [nodes.code(name) for name in placement.among])
+    named = among(nodes.names(), [nodes.code(name) for name in placement.among])
     return Verdicts(
         (node_affinity.MISMATCH, NOT_HINTED), np.vstack((elsewhere, ~named & ~elsewhere)), elsewhere | ~named
     )

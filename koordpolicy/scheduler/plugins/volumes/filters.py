@@ -9,6 +9,7 @@ from koordpolicy.algorithms.columns import Mask
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.state import ClusterState
+from koordpolicy.model.distinct import among
 from koordpolicy.model.protocol import LEGACY_REGION, LEGACY_ZONE, REGION, ZONE
 from koordpolicy.model.volumes import Volume
 from koordpolicy.scheduler.plugins.base import RefusedNodes, Said
@@ -142,7 +143,7 @@ def _zoned(nodes: NodeView) -> Mask:
 def _in_zones(nodes: NodeView, label: str, zones: frozenset[str]) -> Mask:
     """The nodes whose label has one of these values; the current label counts where the old one is absent."""
     codes, absent = nodes.label(label)
-    found = np.isin(codes, [nodes.code(zone) for zone in zones])
+    found = among(codes, [nodes.code(zone) for zone in zones])
     if absent is None:
         return found
     found &= ~absent

@@ -11,7 +11,7 @@ from koordpolicy.language.cel.lower.columns.held import held
 from koordpolicy.language.cel.lower.columns.symbols import COUNTED, DOUBLE, DTYPES, STRING
 from koordpolicy.language.cel.meter import Meter, Metered
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, UInt
-from koordpolicy.model.distinct import distinct
+from koordpolicy.model.distinct import among, distinct
 from koordpolicy.model.table.kinds import Strings
 
 Array = NDArray[Any]
@@ -59,29 +59,20 @@ class CallStrings:
 def is_among(values: Array, kind: str, items: Iterable[object], strings: CallStrings) -> Array:
     """Whether each value equals one of a few items of any type, by CEL's equality."""
     if kind == STRING:
-        return _any_equal(values, [strings.code(item) for item in items if isinstance(item, str)])
+        return among(values, [strings.code(item) for item in items if isinstance(item, str)])
     if kind == DOUBLE:
-        return _any_equal(values, [float(item) for item in items if type(item) in (int, float, UInt)])  # type: ignore[arg-type]
+        return among(values, [float(item) for item in items if type(item) in (int, float, UInt)])  # type: ignore[arg-type]
     if kind == "bool":
-        return _any_equal(values, [item for item in items if isinstance(item, bool)])
+        return among(values, [item for item in items if isinstance(item, bool)])
     if kind in COUNTED and kind != "int":
         name = kind.capitalize()
         times = [item.ns for item in items if type(item).__name__ == name]  # type: ignore[attr-defined]
-        return _any_equal(values, [ns for ns in times if INT_MIN <= ns <= INT_MAX])  # no column holds another
+        return among(values, [ns for ns in times if INT_MIN <= ns <= INT_MAX])  # no column holds another
     numbers = list(items)
     whole = [int(item) for item in numbers if type(item) in (int, UInt) and int(item) <= INT_MAX]  # type: ignore[call-overload]
-    found = _any_equal(values, whole)
+    found = among(values, whole)
     doubles = [item for item in numbers if type(item) is float]
-    return found | _any_equal(values.astype(np.float64), doubles) if doubles else found
-
-
-def _any_equal(values: Array, items: list[Any]) -> Array:
-    if len(items) > 4:
-        return np.isin(values, np.array(items, dtype=values.dtype))
-    found = np.zeros(len(values), np.bool_)
-    for item in items:
-        found |= values == item
-    return found
+    return found | among(values.astype(np.float64), doubles) if doubles else found
 
 
 class Memo:
