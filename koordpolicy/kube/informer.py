@@ -21,8 +21,8 @@ LOG: Final = logging.getLogger(__name__)
 _PAGE: Final = 500
 """Objects a request while listing."""
 
-_STEP: Final = 100
-"""Objects that a mirror is told of before others get their turn: some milliseconds."""
+_SLICE: Final = 0.01
+"""Seconds for which a mirror is told of objects before others get their turn, beside the length of one."""
 
 _STEADY: Final = 30.0
 """Seconds after which a stream counts as a success, though nothing happened meanwhile."""
@@ -137,9 +137,14 @@ class Informer:
         async with stream as events:
             began = clock()
             try:
+                until = began + _SLICE
                 async for event in events:
                     self.mirror.apply(event)
                     self._failures = self._waited_for = 0
+                    # What came in together is taken without waiting: it may be thousands.
+                    if clock() >= until:
+                        await asyncio.sleep(0)
+                        until = clock() + _SLICE
             finally:
                 if clock() - began >= _STEADY:
                     self._failures = self._waited_for = 0
@@ -213,9 +218,14 @@ class _InSteps:
 
     async def page(self, items: Sequence[Object]) -> None:
         """The next part."""
-        for begin in range(0, len(items), _STEP):
-            self._listed.update(self._mirror.take(items[begin : begin + _STEP]))
-            await asyncio.sleep(0)
+        clock = asyncio.get_running_loop().time
+        until = clock() + _SLICE
+        for item in items:
+            self._listed.update(self._mirror.take((item,)))
+            if clock() >= until:
+                await asyncio.sleep(0)
+                until = clock() + _SLICE
+        await asyncio.sleep(0)
 
     def end(self, resource_version: str) -> None:
         """There are no more."""
