@@ -39,6 +39,11 @@ _EXACT: Final = 1 << 44
 """Wholes of which doubles tell one part more from one less, at least where they are counted in hundreds."""
 
 
+_SUM: Final = 1 << 56
+"""What the devices of a node have in all counts as no more than that, and what is free as no less than its negative, so that a hundred
+times as much is within int64: whoever may write a Device object says what is there."""
+
+
 @dataclass(slots=True)
 class DeviceColumns:
     """What is free, and what there is, of each resource (N, W), and in all on a node (N). `models` by the label of Device objects (N).
@@ -124,7 +129,7 @@ class DeviceColumns:
                 ]
             else:
                 ranking.append(left)
-            self.free_of_node[name][row] = sum(left)
+            self.free_of_node[name][row] = _bounded(sum(left))
         self._lead(row, ranking)
         self.written[row] = tuple(cards)
         for (name, strategy), known in self.unasked.items():
@@ -142,7 +147,7 @@ class DeviceColumns:
         self.zones[row] = [max(NO_NUMA, min(card.numa, _SHORT)) for card in cards] + none
         for name, total in self.total.items():
             totals = [card.total.get(name, 0) for card in cards]
-            in_all = sum(totals)
+            in_all = _bounded(sum(totals))
             if in_all >= _EXACT and self.total_of_node[name].dtype.kind == "f":
                 return False
             self.without[name] += (not in_all) - (not self.total_of_node[name][row])
@@ -260,6 +265,7 @@ class DeviceColumns:
     def _filled_by(self, name: str, asked: int, strategy: FillStrategy, rows: Any) -> Numbers:
         """How full nodes are of a resource, or how empty, with so much more; in an array of its own."""
         total, free = self.sums(name, rows)
+        asked = min(asked, _SUM)
         if strategy == FillStrategy.MOST_ALLOCATED:
             part = total - free
             part += asked
@@ -292,6 +298,10 @@ class DeviceColumns:
             none: Numbers = np.zeros(len(self.there[rows]), np.int64)
             return none, none
         return self.total_of_node[name][rows], self.free_of_node[name][rows]
+
+
+def _bounded(amount: int) -> int:
+    return max(min(amount, _SUM), -_SUM)
 
 
 def _unasked(total: float, free: float, strategy: FillStrategy) -> int:

@@ -24,9 +24,11 @@ from koordpolicy.simulator.simulation import Simulation
 
 HOUR = 3600 * SECOND
 FINE_SERIES = 48 * HOUR
-"""Simulations up to this length are told hour by hour, longer ones in as many parts as `COARSE_PARTS`."""
+"""Simulations of a day or two are told hour by hour, longer ones in as many parts as `PARTS`, shorter ones in as many at most, of one of
+these minutes."""
 
-COARSE_PARTS = 24
+PARTS = 24
+PART_MINUTES = (1, 2, 5, 10, 15, 20, 30)
 MOST_REASONS = 50
 _TOLD_REASONS = 2
 
@@ -321,8 +323,7 @@ def _answers(simulation: Simulation) -> dict[str, float]:
 
 def _series(simulation: Simulation, cpu: int, memory: int) -> list[dict[str, Any]]:
     """The course of the simulation in parts of equal length."""
-    span = max(simulation.span, 1)
-    part = HOUR if span <= FINE_SERIES else -(-span // COARSE_PARTS)
+    part = _part(max(simulation.span, 1), simulation.interval)
     groups: dict[int, list[Sample]] = {}
     for one in simulation.journal.samples:
         if one.seconds or simulation.span == 0:
@@ -352,6 +353,14 @@ def _series(simulation: Simulation, cpu: int, memory: int) -> list[dict[str, Any
         }
         for index, group in ordered
     ]
+
+
+def _part(span: int, interval: int) -> int:
+    """How long the parts are by which a simulation is told. Each has a moment that was looked at."""
+    if span > FINE_SERIES:
+        return -(-span // PARTS)
+    shorter = (minutes * 60 * SECOND for minutes in PART_MINUTES)
+    return next((part for part in shorter if part >= interval and span <= PARTS * part), max(HOUR, interval))
 
 
 def _amounts(found: Sequence[Mapping[str, int]]) -> dict[str, float]:

@@ -62,7 +62,7 @@ def chart(
     lines: Sequence[Line],
     marks: Sequence[Mark] = (),
 ) -> str:
-    """A figure; `times` are the names of the moments, as many as each line has values. Empty where nothing is above 0.
+    """A figure; `times` are the beginnings of equal parts of the time, as many as each line has values. Empty where nothing is above 0.
 
     `marks` are drawn with their numbers; what these are stands elsewhere in the page.
 
@@ -190,8 +190,9 @@ def _top(most: float) -> float:
     return next(one * step for one in _STEPS if one * step >= most * 0.999)
 
 
-def _x(at: int, count: int, frame: _Frame) -> float:
-    return frame.left + (frame.right - frame.left) * (at / (count - 1) if count > 1 else 0.0)
+def _x(at: float, count: int, frame: _Frame) -> float:
+    """Where so many of `count` parts of the time are over."""
+    return frame.left + (frame.right - frame.left) * at / count
 
 
 def _y(value: float, top: float, frame: _Frame) -> float:
@@ -207,13 +208,13 @@ def _grid(top: float, unit: str, frame: _Frame) -> Iterator[str]:
 
 
 def _clock(times: Sequence[str], frame: _Frame) -> Iterator[str]:
-    """As many of the times as stand beside each other."""
+    """As many of the times as stand beside each other, each where its part begins."""
     room = frame.character * (max(map(len, times), default=0) + 2)
     fit = max(min(_TIMES, int((frame.right - frame.left) / room)), 1)
     every = -(-len(times) // fit)
     for at in range(0, len(times), every):
         outside = len(times[at]) * frame.character / 2 > frame.left
-        anchor = "start" if at == 0 and outside else "end" if at == len(times) - 1 else "middle"
+        anchor = "start" if at == 0 and outside else "middle"
         x = _x(at, len(times), frame)
         yield f'<text x="{x:.1f}" y="{frame.height - 6}" text-anchor="{anchor}">{escape(times[at])}</text>'
 
@@ -222,13 +223,18 @@ def _drawn(lines: Sequence[Line], top: float, frame: _Frame) -> Iterator[str]:
     floor = _y(0, top, frame)
     for line in lines:
         count = len(line.values)
+        # A number is of a whole part of the time: it stands in the middle, and holds to the edges of the drawing.
         drawn = [
-            (_x(at, count, frame), value) for at, value in enumerate(line.values) if math.isfinite(value)
+            (_x(at + 0.5, count, frame), value)
+            for at, value in enumerate(line.values)
+            if math.isfinite(value)
         ]
         if not drawn:
             continue
-        if count == 1:  # it is of the whole time
-            drawn.append((float(frame.right), drawn[0][1]))
+        if math.isfinite(line.values[0]):
+            drawn.insert(0, (float(frame.left), line.values[0]))
+        if math.isfinite(line.values[-1]):
+            drawn.append((float(frame.right), line.values[-1]))
         points = [f"{x:.1f} {_y(value, top, frame):.1f}" for x, value in drawn]
         if line.filled:
             area = f"M{drawn[0][0]:.1f} {floor:.1f}L{'L'.join(points)}L{drawn[-1][0]:.1f} {floor:.1f}Z"
@@ -241,13 +247,12 @@ def _marked(marks: Sequence[Mark], frame: _Frame) -> Iterator[str]:
 
 
 def _pointed(times: Sequence[str], lines: Sequence[Line], unit: str, frame: _Frame) -> Iterator[str]:
-    """A strip a moment, which tells its numbers under the pointer."""
+    """A strip a part of the time, which tells its numbers under the pointer."""
     count = len(times)
     width = (frame.right - frame.left) / count
     for at, time in enumerate(times):
         said = "\n".join([time, *(f"{line.name}: {shown(line.values[at], unit)}" for line in lines)])
-        x = min(max(_x(at, count, frame) - width / 2, frame.left), frame.right - width)
         yield (
-            f'<rect class="tip" x="{x:.1f}" y="{frame.top}" width="{width:.1f}" height="{frame.bottom - frame.top}">'
+            f'<rect class="tip" x="{_x(at, count, frame):.1f}" y="{frame.top}" width="{width:.1f}" height="{frame.bottom - frame.top}">'
             f"<title>{escape(said)}</title></rect>"
         )

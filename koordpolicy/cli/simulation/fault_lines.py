@@ -60,8 +60,8 @@ def cost_text(found: Mapping[str, Any]) -> str:
 
 def marks(report: Report) -> list[Mark]:
     """Where charts over time mark a fault, as shares of the time that they show, and what it is."""
-    last = max((one["fromSeconds"] for one in report["series"]), default=0)
-    shown = last or report["workload"]["seconds"]  # the only moment of a chart is of the whole time
+    begun = [one["fromSeconds"] for one in report["series"]]
+    shown = begun[1] * len(begun) if len(begun) > 1 else report["workload"]["seconds"]
     return [
         Mark(one["atSeconds"] / shown, at, f"{clock(one['atSeconds'])} {fault_text(one)}")
         for at, one in enumerate(_planned(report["faults"]), 1)

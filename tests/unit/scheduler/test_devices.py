@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -100,6 +101,19 @@ def test_cards_are_shared_until_they_are_full() -> None:
     refused = pool.scheduler.framework.decide(pod("one-more", asks("40")))
     assert [one.reason for one in refused.refusals] == ["Insufficient gpu devices"]
     assert pool.place("small", asks("20")).placed
+
+
+@pytest.mark.parametrize("amount", ["9e18", "9.3e18", "9E"])
+def test_what_one_node_claims_to_have_is_no_matter_for_others(amount: str) -> None:
+    pool = Pool(0, 2)
+    assert pool.place("before", asks("50")).node == "n1"
+    claimed = device_object(8)
+    for one in claimed["spec"]["devices"]:
+        one["resources"] = dict.fromkeys(one["resources"], amount)
+    pool.devices("n0", claimed)
+    assert pool.place("after", asks("50")).placed
+    pool.devices("n0", device_object(0))
+    assert pool.place("repaired", asks("50")).node == "n1"
 
 
 def test_a_pod_that_is_gone_leaves_its_cards_to_others() -> None:
