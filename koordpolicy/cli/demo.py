@@ -5,6 +5,7 @@ import io
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
                 told["without"], told["with"], Page(terminal.width, terminal.colour()), _shown(example)
             )
         )
-        terminal.say("the same day in a browser, node by node: `koordpolicy demo --console`")
+        again = "koordpolicy demo --console" if which("koordpolicy") else "make demo ARGS=--console"
+        terminal.say(f"the same day in a browser, node by node: `{again}`")
     return OK
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from koordpolicy.cli.bundle import OWN, graph_of
 from koordpolicy.cli.command import LEFT_OUT, OK, CannotRunError
+from koordpolicy.cli.output_files import put_text
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
@@ -42,10 +43,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if arguments.write is None:
         terminal.print(text.rstrip("\n"))
     else:
-        try:
-            arguments.write.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise CannotRunError(f"`{arguments.write}` cannot be written: {error.strerror}") from None
+        put_text(arguments.write, text)
         terminal.say(f"wrote {arguments.write}")
     for what, reason, layer in left:
         whose = "" if layer == OWN else f" (of the pack `{layer}`)"

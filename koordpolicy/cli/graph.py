@@ -7,6 +7,7 @@ from koordpolicy.cli.at_flag import moment_of
 from koordpolicy.cli.bundle import graph_of
 from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.flags.graph import SUFFIXES
+from koordpolicy.cli.output_files import put_text
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.diagnostics.nearest import nearest
@@ -35,10 +36,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if arguments.write is None:
         terminal.print(text)
         return OK
-    try:
-        arguments.write.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CannotRunError(f"`{arguments.write}` cannot be written: {error.strerror}") from None
+    put_text(arguments.write, text)
     terminal.say(f"wrote {arguments.write}")
     return OK
 

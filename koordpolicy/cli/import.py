@@ -10,6 +10,7 @@ from koordpolicy.cli.bundle import OWN, find_pack, graph_of, graph_of_files
 from koordpolicy.cli.command import FINDINGS, LEFT_OUT, OK, CannotRunError
 from koordpolicy.cli.exchange import read_objects, table_data, table_text
 from koordpolicy.cli.live_configuration import cluster_objects
+from koordpolicy.cli.output_files import put_below
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import Compiler, Layer
@@ -76,11 +77,5 @@ def _write(directory: Path, imported: Imported, terminal: Terminal) -> None:
     texts = {f"imported/{source}.yaml": yaml_text(documents) for source, documents in by_source.items()}
     if not (directory / _ROOT).exists():
         texts[_ROOT] = yaml_text([root])
-    try:
-        for path, text in texts.items():
-            file = directory / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-            terminal.say(f"wrote {file}")
-    except OSError as error:
-        raise CannotRunError(f"`{error.filename}` cannot be written: {error.strerror}") from None
+    for path, text in texts.items():
+        terminal.say(f"wrote {put_below(directory, path, text)}")

@@ -10,6 +10,7 @@ from typing import Final
 
 from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.flags.init import SERVICES
+from koordpolicy.cli.output_files import put_below, refuse_links
 from koordpolicy.cli.terminal import Terminal
 
 _EVERYWHERE: Final[Mapping[str, str]] = MappingProxyType(
@@ -36,25 +37,16 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     try:
         for path, text in _files(arguments.ci):
             file = root / path
-            _refuse_links(root, file)
+            refuse_links(root, file)
+            if file.is_symlink() and not file.exists():
+                raise CannotRunError(f"`{file}` is a link to nothing: remove it")
             if file.exists():
                 terminal.say(f"kept  {file}")
                 continue
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text.replace(_NAME, name), encoding="utf-8")
-            terminal.say(f"wrote {file}")
+            terminal.say(f"wrote {put_below(root, path, text.replace(_NAME, name))}")
     except OSError as error:
         raise CannotRunError(f"`{error.filename}` cannot be written: {error.strerror}") from None
     return OK
-
-
-def _refuse_links(root: Path, file: Path) -> None:
-    """Nothing is written through a link, which may lead anywhere, nor kept that is a link to nothing."""
-    for folder in (parent for parent in file.parents if root in parent.parents):
-        if folder.is_symlink():
-            raise CannotRunError(f"`{folder}` is a link, and nothing is written through links: remove it")
-    if file.is_symlink() and not file.exists():
-        raise CannotRunError(f"`{file}` is a link to nothing: remove it")
 
 
 def _named_after(root: Path) -> str:

@@ -52,11 +52,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 def _write(arguments: argparse.Namespace, found: Sequence[FoundRecommendation], terminal: Terminal) -> int:
     made = patches_of(found, low_confidence=arguments.low_confidence)
-    try:
-        for file in write(arguments.patch, made):
-            terminal.say(f"wrote {file}")
-    except OSError as error:
-        raise CannotRunError(f"`{error.filename}` cannot be written: {error.strerror}") from None
+    for file in write(arguments.patch, made):
+        terminal.say(f"wrote {file}")
     for note in made.notes:
         terminal.say(f"note: {note}")
     for why in made.left_out:

@@ -11,6 +11,7 @@ from koordpolicy.cli.at_flag import moment_of
 from koordpolicy.cli.bundle import graph_of
 from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.counted import counted
+from koordpolicy.cli.output_files import put_text
 from koordpolicy.cli.simulation import beside, whatif
 from koordpolicy.cli.simulation.html import page
 from koordpolicy.cli.simulation.made import Made
@@ -74,7 +75,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     told["policies"]["paths"] = arguments.policies or ["the built-in pack", f"examples/{EXAMPLE}"]
     made = _made(arguments)
     if arguments.report is not None:
-        _write(Path(arguments.report), page(told, made))
+        put_text(Path(arguments.report), page(told, made))
     if arguments.output == "json":
         terminal.print(json_text({**told, "made": made.data()}, indent=2))
     else:
@@ -120,13 +121,6 @@ def _tell_without_descheduling(
                 {key: one[key] for key in ("fromSeconds", *BALANCE_OVER_TIME)} for one in other["series"]
             ],
         }
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CannotRunError(f"{file}: {error.strerror}") from None
 
 
 def _compare(
@@ -201,7 +195,7 @@ def _beside_services(
             return INTERRUPTED
     alone, together, made = told["alone"], told["together"], _made(arguments)
     if arguments.report is not None:
-        _write(Path(arguments.report), beside.picture(alone, together, made))
+        put_text(Path(arguments.report), beside.picture(alone, together, made))
     if arguments.output == "json":
         terminal.print(json_text({**told, "made": made.data()}, indent=2))
     else:

@@ -3,11 +3,11 @@
 import argparse
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from pathlib import Path
 from time import monotonic
 
 from koordpolicy.cli.bundle import OWN, apart, compiled
 from koordpolicy.cli.command import FINDINGS, OK, TESTS_FAILED, CannotRunError
+from koordpolicy.cli.edits import write_text
 from koordpolicy.cli.results import RENDERERS, ShownRun
 from koordpolicy.cli.results.opinion import opinion_text
 from koordpolicy.cli.terminal import Terminal
@@ -100,10 +100,7 @@ def _updated(
     """Write what differs, and run again: the new values must hold."""
     texts: Mapping[str, str] = updated(run.cases, compilation.sources)
     for file, text in texts.items():
-        try:
-            Path(file).write_text(text, encoding="utf-8", newline="")
-        except OSError as error:
-            raise CannotRunError(f"`{file}` cannot be written: {error.strerror}") from None
+        write_text(file, text)
         terminal.say(f"updated {file}")
     if not texts:
         return run, compilation

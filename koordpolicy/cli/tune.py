@@ -10,6 +10,7 @@ from typing import Final
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
 from koordpolicy.cli.counted import counted
 from koordpolicy.cli.edits import show_change, write_text
+from koordpolicy.cli.output_files import put_text
 from koordpolicy.cli.simulation.effect import demand_profiles
 from koordpolicy.cli.simulation.runs import workload_of
 from koordpolicy.cli.simulation.words import BOLD, DIM, GREEN, YELLOW, Page
@@ -24,7 +25,6 @@ from koordpolicy.cli.tuning.rollout import rollout_document
 from koordpolicy.cli.tuning.search import Found, Trial, best_of, search
 from koordpolicy.cli.tuning.space import Space, space_of
 from koordpolicy.diagnostics.escaping import json_text
-from koordpolicy.files import replace_file
 from koordpolicy.language.kinds.rollout import RolloutSpec
 from koordpolicy.simulator.balance import deschedules
 
@@ -130,7 +130,7 @@ def _tuned(
         terminal.print(json_text(evidence(space, objective, found, best, confirmed, arguments), indent=2))
         if confirmed.holds and not confirmed.supported:
             terminal.say(f"koordpolicy tune: {_unsure(confirmed, arguments)}")
-    _tell_evidence(space, objective, found, best, confirmed, arguments)
+    _tell_evidence(space, objective, found, best, confirmed, arguments, terminal)
     if not _taken(confirmed, arguments):
         return FINDINGS
     _leave(space, best, arguments, terminal)
@@ -227,6 +227,7 @@ def _tell_evidence(
     best: Trial,
     confirmed: Confirmed,
     arguments: argparse.Namespace,
+    terminal: Terminal,
 ) -> None:
     """Write what speaks for the change, or does not, where a file is named."""
     if arguments.evidence is None:
@@ -234,7 +235,8 @@ def _tell_evidence(
     told = evidence(space, objective, found, best, confirmed, arguments)
     as_data = Path(arguments.evidence).suffix == ".json"
     in_words = "" if as_data else markdown(told, confirmed, objective, arguments.command_line)
-    _put(arguments.evidence, f"{json_text(told, indent=2)}\n" if as_data else in_words)
+    put_text(Path(arguments.evidence), f"{json_text(told, indent=2)}\n" if as_data else in_words)
+    terminal.say(f"wrote {arguments.evidence}")
 
 
 def _leave(space: Space, best: Trial, arguments: argparse.Namespace, terminal: Terminal) -> None:
@@ -243,9 +245,14 @@ def _leave(space: Space, best: Trial, arguments: argparse.Namespace, terminal: T
     changed = {file: text for file, text in texts.items() if text != space.files[file]}
     if arguments.rollout is not None:
         kinds = [one.document.kind for one in space.tunables if best.steps[one.name] != one.present_step]
-        _put(arguments.rollout, rollout_document(kinds))
+        put_text(Path(arguments.rollout), rollout_document(kinds))
+        terminal.say(f"wrote {arguments.rollout}")
     if arguments.patch is not None:
-        _put(arguments.patch, "".join(_diff(file, space.files[file], text) for file, text in changed.items()))
+        put_text(
+            Path(arguments.patch),
+            "".join(_diff(file, space.files[file], text) for file, text in changed.items()),
+        )
+        terminal.say(f"wrote {arguments.patch}")
     for file, text in changed.items():
         if arguments.write:
             if Path(file).read_text(encoding="utf-8") != space.files[file]:
@@ -266,10 +273,3 @@ def _diff(file: str, before: str, after: str) -> str:
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
     )
-
-
-def _put(file: str, text: str) -> None:
-    try:
-        replace_file(Path(file), text.encode("utf-8"), 0o644)
-    except OSError as error:
-        raise CannotRunError(f"{file}: {error.strerror}") from None

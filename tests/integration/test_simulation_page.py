@@ -94,10 +94,10 @@ def test_the_page_says_what_the_report_says(told: dict[str, Any]) -> None:
 
 def test_a_chart_of_one_moment_shows_it_for_the_whole_time(told: dict[str, Any]) -> None:
     drawn = chart("x", "%", ["00:00"], [Line("one", "blue", [10.0], filled=True)])
-    [(begin, end)] = re.findall(r'class="line blue" d="M([\d.]+) [\d.]+L([\d.]+) [\d.]+"', drawn)
+    [(begin, end)] = re.findall(r'class="line blue" d="M([\d.]+) [^"]*L([\d.]+) [\d.]+"', drawn)
     assert float(end) - float(begin) > WIDTH / 2
     fault = {"kind": "apiErrors", "atSeconds": 1800, "forSeconds": None, "code": 500, "share": 1.0}
-    [only] = told["series"]
+    only, *_ = told["series"]
     marked = fault_lines.marks({**told, "series": [only], "faults": {"planned": [fault]}})
     assert [one.share for one in marked] == [0.5]
 
@@ -198,12 +198,21 @@ def test_lines_stay_within_their_chart() -> None:
 def test_the_first_and_the_last_time_stand_within_their_chart() -> None:
     for times, first in (
         (["00:00", "01:00", "02:00"], "middle"),
-        (["00:00 of a long day", "b", "c"], "start"),
+        (["day 300, 00:00", "b", "c"], "start"),
     ):
         drawn = chart("x", "%", times, [Line("one", "blue", [1.0, 2.0, 3.0])])
-        anchors = dict(re.findall(r'text-anchor="(start|middle|end)">([^<%]*)<', drawn)[::-1])
-        assert anchors[first] == times[0]
-        assert anchors["end"] == times[-1]
+        anchors = re.findall(r'text-anchor="(start|middle)">([^<%]*)<', drawn)
+        assert anchors[0] == (first, times[0])
+        assert anchors[-1][1] == times[-1]
+
+
+def test_a_chart_shows_the_whole_time_and_numbers_in_the_middle_of_theirs() -> None:
+    drawn = chart("x", "%", ["00:00", "00:30"], [Line("one", "blue", [1.0, 2.0])], [Mark(0.5, 1, "lost")])
+    [path] = re.findall(r'class="line blue" d="M([^"]*)"', drawn)
+    (left, _), (first, _), (second, _), (right, _) = [map(float, one.split()) for one in path.split("L")]
+    [mark] = [float(one) for one in re.findall(r'class="mark red" d="M([\d.]+) ', drawn)]
+    assert mark == pytest.approx((left + right) / 2)
+    assert (first - left, second - mark) == pytest.approx(((right - left) / 4,) * 2)
 
 
 @pytest.mark.parametrize(

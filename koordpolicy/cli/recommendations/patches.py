@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from koordpolicy.cli.output_files import put_below
 from koordpolicy.cli.recommendations.found import TEMPLATES, FoundRecommendation, RecommendationRow
 from koordpolicy.cli.recommendations.text import shown
 from koordpolicy.language.documents.writing import yaml_text
@@ -122,9 +123,6 @@ def _literal(name: str) -> str:
 
 
 def write(directory: Path, made: WrittenPatches) -> Iterator[Path]:
-    """Write the files; gives each that was. Raises OSError."""
+    """Write the files; gives each that was. Raises `CannotRunError`."""
     for path, text in sorted(made.texts.items()):
-        file = directory / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-        yield file
+        yield put_below(directory, path, text)

@@ -209,13 +209,16 @@ def _grid(top: float, unit: str, frame: _Frame) -> Iterator[str]:
 
 def _clock(times: Sequence[str], frame: _Frame) -> Iterator[str]:
     """As many of the times as stand beside each other, each where its part begins."""
-    room = frame.character * (max(map(len, times), default=0) + 2)
+    longest = frame.character * max(map(len, times), default=0)
+    outside = longest / 2 > frame.left  # the first one would be, in the middle below its moment
+    room = longest * (1.5 if outside else 1) + 2 * frame.character
     fit = max(min(_TIMES, int((frame.right - frame.left) / room)), 1)
     every = -(-len(times) // fit)
     for at in range(0, len(times), every):
-        outside = len(times[at]) * frame.character / 2 > frame.left
         anchor = "start" if at == 0 and outside else "middle"
         x = _x(at, len(times), frame)
+        if at and x + longest / 2 > frame.width:
+            break
         yield f'<text x="{x:.1f}" y="{frame.height - 6}" text-anchor="{anchor}">{escape(times[at])}</text>'
 
 
