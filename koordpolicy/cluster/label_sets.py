@@ -19,6 +19,9 @@ from koordpolicy.model.reading import NO_TEXT
 _MOST_TERMS: Final = 8192
 """Terms of the selections that are kept; beyond, the one that was not asked for longest is dropped."""
 
+_MOST_COUNTED: Final = 1_000_000
+"""Kinds that the selections that are kept count together, each of which takes some hundred bytes."""
+
 LabelPlace = TypeVar("LabelPlace")
 
 
@@ -73,6 +76,7 @@ class PodLabelSets:
     __slots__ = (
         "_by_label",
         "_by_namespace",
+        "_counted",
         "_filed",
         "_kinds",
         "_labels",
@@ -88,6 +92,7 @@ class PodLabelSets:
         # In the order in which they were last asked for.
         self._selections: dict[Wanted | TermSum, _Selection] = {}
         self._terms = 0
+        self._counted = 0
         self._filed: LabelIndex[_Part] = LabelIndex()
         self._labels: dict[str, Mapping[str, str]] = {}
         self.namespaces = 0
@@ -180,28 +185,50 @@ class PodLabelSets:
     def _begin(self, wanted: Wanted | TermSum) -> _Selection:
         found = _Selection()
         found.parts += _parts(found, wanted)
+        numbers: dict[int, int] = {}
         for part in found.parts:
-            for kind in self._candidates(part.terms[0]):
-                if self._holds(part, kind):
-                    found.counts.add_all(kind.counts, part.times)
-                    _count(kind, part)
+            for kind in self._held(part):
+                for row, pods in kind.counts.items():
+                    numbers[row] = numbers.get(row, 0) + part.times * pods
+                _count(kind, part)
             selector = part.terms[0].selector
             if selector is not None:
                 self._filed.add(selector, part)
+        for row, number in numbers.items():
+            found.counts.add(row, number)
         self._terms += len(found.parts)
-        while self._terms > _MOST_TERMS and self._selections:
+        self._counted += len(found.kinds)
+        while (self._terms > _MOST_TERMS or self._counted > _MOST_COUNTED) and self._selections:
             self._forget(next(iter(self._selections)))
         return found
 
     def _forget(self, wanted: Wanted | TermSum) -> None:
         gone = self._selections.pop(wanted)
         self._terms -= len(gone.parts)
+        self._counted -= len(gone.kinds)
         for part in gone.parts:
             selector = part.terms[0].selector
             if selector is not None:
                 self._filed.discard(selector, part)
         for kind in gone.kinds:
             del kind.selections[gone]
+
+    def _held(self, part: _Part) -> Iterator[_Kind]:
+        """The kinds that count in a part. What the first term says of namespaces is asked once for each of them."""
+        first, *others = part.terms
+        if first.selector is None:
+            return
+        inside: dict[str, bool] = {}
+        matches = first.selector.matches
+        for kind in self._candidates(first):
+            namespace = kind.namespace
+            is_inside = inside.get(namespace)
+            if is_inside is None:
+                is_inside = inside[namespace] = self.in_namespace(first, namespace)
+            if not is_inside or (part.alive and kind.terminating) or not matches(kind.labels):
+                continue
+            if all(self.matches(term, namespace, kind.labels) for term in others):
+                yield kind
 
     def _holds(self, part: _Part, kind: _Kind) -> bool:
         if part.alive and kind.terminating:
@@ -234,12 +261,14 @@ class PodLabelSets:
         for part in self._filed.near(labels):
             if self._holds(part, kind):
                 _count(kind, part)
+        self._counted += len(kind.selections)
         return kind
 
     def _leave(self, kind: _Kind) -> None:
         del self._kinds[kind.key]
         for selection in kind.selections:
             del selection.kinds[kind]
+        self._counted -= len(kind.selections)
         _discard(self._by_namespace, kind.namespace, kind.key)
         for place in _places(kind):
             _discard(self._by_label, place, kind.key)

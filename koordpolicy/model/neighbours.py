@@ -20,7 +20,7 @@ from koordpolicy.model.reading import (
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _SPREAD: Final = "topologySpreadConstraints"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-_MOST_TERMS: Final = 1000
+_MOST_TERMS: Final = 128
 """Terms and constraints of one pod, in all. More are refused before any is read: each costs something at each attempt."""
 
 

@@ -2,9 +2,11 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koordpolicy.cluster import label_sets
 from koordpolicy.cluster.counts import RowCounts
 from koordpolicy.cluster.domains import Topology
 from koordpolicy.cluster.label_index import LabelIndex
@@ -110,8 +112,21 @@ _PODS = st.tuples(st.sampled_from(["default", "other"]), _LABELS, st.booleans(),
         max_size=4,
     ),
     st.sampled_from([{}, {"a": "x"}]),
+    st.sampled_from([1, 3, 1_000_000]),
 )
 def test_selections_count_the_pods_that_they_speak_of(
+    before: list[tuple[str, dict[str, str], bool, int]],
+    after: list[tuple[str, dict[str, str], bool, int]],
+    asked: list[tuple[LabelSelector, set[str], bool]],
+    team: dict[str, str],
+    most: int,
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(label_sets, "_MOST_COUNTED", most)
+        _count_them(before, after, asked, team)
+
+
+def _count_them(
     before: list[tuple[str, dict[str, str], bool, int]],
     after: list[tuple[str, dict[str, str], bool, int]],
     asked: list[tuple[LabelSelector, set[str], bool]],
@@ -132,6 +147,7 @@ def test_selections_count_the_pods_that_they_speak_of(
                 if in_namespace and selector.matches(labels) and not (alive and terminating):
                     expected[row] += 1
             assert kinds.counts(wanted(selector, named, alive)).array(5).tolist() == expected
+            assert kinds._counted == sum(len(one.kinds) for one in kinds._selections.values())
 
     spaces: dict[str, str] = {}
     for namespace, labels, terminating, row in before:
