@@ -34,13 +34,8 @@ EXAMPLE = "01-colocated-day/policies"
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Simulate a workload and report on it."""
-    if arguments.agents and arguments.without_colocation:
-        raise CannotRunError("--agents and --without-colocation exclude each other: there agents do nothing")
-    if arguments.seeds is not None and not arguments.against:
-        raise CannotRunError(
-            "--seeds says by how many seeds two policies are compared: say by --against PATH with which;"
-            " one simulation has one seed, which --seed N says"
-        )
+    _demand_fitting(arguments)
+    contention, faults = contention_of(arguments.contention), faults_of(arguments)
     paths = arguments.policies or [str(resources.examples() / EXAMPLE)]
     graph = graph_of(paths)
     start = EPOCH
@@ -55,19 +50,13 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         start=start,
         agents=arguments.agents,
         descheduling=not arguments.without_descheduling,
-        contention=contention_of(arguments.contention),
-        faults=faults_of(arguments),
+        contention=contention,
+        faults=faults,
     )
-    if arguments.against and arguments.beside_services:
-        raise CannotRunError("--against and --beside-services exclude each other: each is a comparison")
-    if arguments.report is not None:
-        _demand_form(arguments.report, ".svg" if arguments.beside_services else ".html")
     if arguments.against:
         return _compare(arguments, graph, settings, terminal)
     if arguments.beside_services:
         return _beside_services(arguments, graph, settings, terminal)
-    if arguments.output == "markdown":
-        raise CannotRunError("`-o markdown` tells differences: say what to compare with, by `--against`")
     workload = workload_of(arguments, arguments.seed)
     _demand_pods(arguments.explain, workload)
     told = simulated(graph, workload, settings, arguments.seed, terminal)
@@ -93,6 +82,29 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
             f"koordpolicy simulate: no decision was made on a pod `{name}`, so there is nothing to explain"
         )
     return OK if told["interruptedAtSeconds"] is None else INTERRUPTED
+
+
+def _demand_fitting(arguments: argparse.Namespace) -> None:
+    """Raises CannotRunError for flags that do not go together, before anything is compiled."""
+    if arguments.agents and arguments.without_colocation:
+        raise CannotRunError("--agents and --without-colocation exclude each other: there agents do nothing")
+    if arguments.seeds is not None and not arguments.against:
+        raise CannotRunError(
+            "--seeds says by how many seeds two policies are compared: say by --against PATH with which;"
+            " one simulation has one seed, which --seed N says"
+        )
+    if arguments.against and arguments.beside_services:
+        raise CannotRunError("--against and --beside-services exclude each other: each is a comparison")
+    if arguments.report is not None:
+        _demand_form(arguments.report, ".svg" if arguments.beside_services else ".html")
+    if arguments.against and (arguments.explain or arguments.report):
+        raise CannotRunError("--against excludes --explain and --report, which tell of one simulation")
+    if arguments.beside_services and (arguments.explain or arguments.output == "markdown"):
+        raise CannotRunError(
+            "--beside-services excludes --explain and `-o markdown`, which tell of other things"
+        )
+    if arguments.output == "markdown" and not arguments.against:
+        raise CannotRunError("`-o markdown` tells differences: say what to compare with, by `--against`")
 
 
 def _made(arguments: argparse.Namespace) -> Made:
@@ -127,8 +139,6 @@ def _compare(
     arguments: argparse.Namespace, graph: RuleGraph, settings: SimulationSettings, terminal: Terminal
 ) -> int:
     """Simulate the same workloads by both policies, and tell what differs."""
-    if arguments.explain or arguments.report:
-        raise CannotRunError("--against excludes --explain and --report, which tell of one simulation")
     other = graph_of(arguments.against)
     if arguments.start is not None:
         other = other.at(moment_of(arguments.start))
@@ -169,10 +179,6 @@ def _beside_services(
     arguments: argparse.Namespace, graph: RuleGraph, settings: SimulationSettings, terminal: Terminal
 ) -> int:
     """Simulate a workload and its services alone, and tell what everything else changes."""
-    if arguments.explain or arguments.output == "markdown":
-        raise CannotRunError(
-            "--beside-services excludes --explain and `-o markdown`, which tell of other things"
-        )
     whole = workload_of(arguments, arguments.seed)
     services = replace(
         whole,
