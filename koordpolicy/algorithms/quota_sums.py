@@ -342,11 +342,7 @@ class QuotaSums:
 
     def _lefts(self, account: QuotaAccount) -> "tuple[dict[str, int], ...]":
         """What a quota leaves, and those above it, kept until any quota stands elsewhere."""
-        above = account.parent
-        account.lefts = found = (
-            account.left,
-            *(() if above is None else above.lefts or self._lefts(above)),
-        )
+        account.lefts = found = tuple(one.left for one in self._upwards(account))
         self._paths.append(account)
         return found
 

@@ -265,3 +265,13 @@ def test_a_split_is_fair_to_the_unit(total: int, given: list[QuotaShare]) -> Non
         weights = {share.name: share.weight for share in given}
         for name, number in turn.handed.items():
             assert abs(number - Fraction(weights[name] * turn.left, turn.weight)) < 1
+
+
+def test_a_chain_of_quotas_may_be_deeper_than_calls_may_be() -> None:
+    sums, deep = QuotaSums({"cpu": 100}), 1_500
+    for at in range(deep):
+        above = f"q{at - 1}" if at else ROOT_QUOTA
+        sums.put(QuotaTerms(f"q{at}", above, {"cpu": 0}, {"cpu": 10}, {}))
+    sums.add_request(f"q{deep - 1}", {"cpu": 3})
+    ends = [sums.get(f"q{at}") for at in (0, deep - 1)]
+    assert [one and one.left["cpu"] for one in ends] == [7, 7]
