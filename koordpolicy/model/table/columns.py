@@ -459,13 +459,13 @@ class ColumnStore:
         """Set a fact of one number in all records, or in those with the numbers `rows`: much faster than one by one.
 
         The column's class is that of the fact: nanoseconds for times, which are not encoded here. With `only_columns` the
-        records keep what they say once there is a column: for facts that are asked of columns and written anew
+        records keep what they say once there is a column of values: for facts that are asked of columns and written anew
         whenever records have changed.
         """
         columns = self._by_path.get(path, ())
         for column in columns:
             column.replace(numbers, len(self.records), rows)
-        if not columns or not only_columns:
+        if not only_columns or all(isinstance(column, _PresenceData) for column in columns):
             for record, number in zip(self._picked(rows), numbers.tolist(), strict=True):
                 record[path] = number  # type: ignore[index]  # the table's own dicts
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.model.table import NodeTable
-from koordpolicy.model.table.kinds import ScalarFact, Storage
+from koordpolicy.model.table.kinds import MapFact, ScalarFact, Storage
 
 SCHEMA = {"a": ScalarFact(Storage.INT), "b": ScalarFact(Storage.INT)}
 ROWS = st.lists(st.dictionaries(st.sampled_from("ab"), st.integers(-5, 5)), max_size=8)
@@ -72,3 +72,41 @@ def all_of(made: NodeTable, version: int) -> list[int]:
     touched = made.touched_since(version)
     assert touched is not None
     return [int(row) for row in touched]
+
+
+def test_records_stay_behind_only_where_there_is_a_column_of_values() -> None:
+    made = NodeTable(SCHEMA)
+    for at in range(2):
+        made.put(str(at), {"a": at})
+    made.presence("a")
+    made.write("a", np.array([3, 4]), only_columns=True)
+    assert made.column("a").values.tolist() == [3, 4]
+    made.write("a", np.array([5, 6]), only_columns=True)
+    assert made.column("a").values.tolist() == [5, 6]
+    assert [made.row(at)["a"] for at in range(2)] == [3, 4]
+
+
+def test_maps_of_one_number_a_key_are_written_at_once() -> None:
+    made = NodeTable({"m": MapFact(ScalarFact(Storage.INT)), "n": MapFact(ScalarFact(Storage.INT))})
+    for at in range(3):
+        made.put(str(at), {"m": {"x": at, "z": 9}} if at else {})
+    columns = [made.entry("m", "x"), made.entry("m", "z"), made.entry("n", "y"), made.presence("n")]
+    assert columns[0].absent is not None
+    made.write_maps(("m", "n"), {"x": np.array([7, 8]), "y": np.array([1, 2])}, np.array([0, 2]))
+    assert [made.row(at).get("n") for at in range(3)] == [{"x": 7, "y": 1}, None, {"x": 8, "y": 2}]
+    assert [made.row(at).get("m") for at in range(3)] == [
+        {"x": 7, "y": 1},
+        {"x": 1, "z": 9},
+        {"x": 8, "y": 2},
+    ]
+    for path, key in (("m", "x"), ("m", "z"), ("m", "y"), ("n", "x"), ("n", "y"), ("n", "z")):
+        column = made.entry(path, key)
+        told = [made.row(at).get(path, {}).get(key) for at in range(3)]  # type: ignore[attr-defined]  # maps
+        absent = [False] * 3 if column.absent is None else column.absent.tolist()
+        assert [
+            None if gone else one for one, gone in zip(column.values.tolist(), absent, strict=True)
+        ] == told
+    assert made.presence("n").absent is not None
+    made.write_maps(("n",), {}, None)
+    assert made.presence("n").absent is None
+    assert made.row(1)["n"] == {}
