@@ -1,12 +1,11 @@
 """Writing files that commands are told to write, which may come to lie in a tree that somebody else made."""
 
+import os
 import stat
 from pathlib import Path
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.files import replace_file
-
-_MODE = 0o644
 
 
 def put_text(file: Path, text: str) -> None:
@@ -21,7 +20,7 @@ def put_text(file: Path, text: str) -> None:
         elif file.is_dir():
             raise CannotRunError(f"`{file}` is a directory: name a file")
         else:
-            replace_file(file, data, _MODE)
+            replace_file(file, data, _mode(file))
     except OSError as error:
         raise CannotRunError(f"`{file}` cannot be written: {error.strerror}") from None
 
@@ -43,6 +42,15 @@ def refuse_links(root: Path, file: Path) -> None:
     for folder in (parent for parent in file.parents if root in parent.parents):
         if folder.is_symlink():
             raise CannotRunError(f"`{folder}` is a link, and nothing is written through links: remove it")
+
+
+def _mode(file: Path) -> int:
+    """The permissions of the file that is there, else those of any new one of this process."""
+    if file.is_file() and not file.is_symlink():
+        return stat.S_IMODE(file.stat().st_mode)
+    withheld = os.umask(0o077)
+    os.umask(withheld)
+    return 0o666 & ~withheld
 
 
 def _takes_a_stream(file: Path) -> bool:

@@ -22,6 +22,19 @@ def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path: Path, there: bo
     assert not there or precious.read_text() == "precious"
 
 
+def test_permissions_stay_and_are_those_of_any_new_file(tmp_path: Path) -> None:
+    known, new = tmp_path / "known", tmp_path / "new"
+    known.write_text("before")
+    known.chmod(0o600)
+    before = os.umask(0o027)
+    try:
+        put_text(known, "after")
+        put_text(new, "text")
+    finally:
+        os.umask(before)
+    assert [file.stat().st_mode & 0o777 for file in (known, new)] == [0o600, 0o640]
+
+
 def test_what_takes_a_stream_gets_the_text(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     put_text(Path(f"/dev/fd/{writing}"), "to a pipe")
