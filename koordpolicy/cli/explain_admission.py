@@ -76,7 +76,7 @@ def _lines(found: RehearsedAdmission, policies: Policies, page: Page) -> Iterato
         f"would be changed in {lines} place{'s' if lines != 1 else ''}" if lines else "would not be changed"
     )
     yield page.heading(f"{_name(found.before)} {changed}, and {'refused' if found.refused else 'admitted'}")
-    yield from page.wrapped(f"policies: {policies.origin}, {policies.short}", 4, "  ")
+    yield from page.wrapped(policies.told, 4, "  ")
     for step in found.changes:
         yield ""
         yield page.heading(step.decision, _where(step.places, page.width // 2))

@@ -209,7 +209,7 @@ def _lines(found: ExplainedGang, page: Page) -> Iterator[str]:
     count = len(found.members)
     yield page.heading(f"gang {shown(gang.id)}: {_verdict(found)}", f"{found.placed} of {count} placed")
     policies = found.policies
-    yield from page.wrapped(f"policies: {policies.origin}, {policies.short}", 4, "  ")
+    yield from page.wrapped(policies.told, 4, "  ")
     yield from page.wrapped(policies.note, 4)
     if said is not None:
         wait = whole_seconds_text(said.wait)

@@ -281,7 +281,7 @@ def _lines(found: ExplainedPod, page: Page) -> Iterator[str]:
     else:
         yield page.heading(f"{name} finds no node", found.profile)
     policies = found.policies
-    yield from page.wrapped(f"policies: {policies.origin}, {policies.short}", 4, "  ")
+    yield from page.wrapped(policies.told, 4, "  ")
     yield from page.wrapped(policies.note, 4)
     yield ""
     if admission is not None and (

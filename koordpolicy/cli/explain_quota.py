@@ -184,7 +184,7 @@ def _lines(found: ExplainedQuota, page: Page) -> Iterator[str]:
     else:
         may = "may use " + ", ".join(f"{_shown(key, number)} {key}" for key, number in found.limit.items())
     yield page.heading(f"{name} {may}", f"tree {found.tree}" if found.tree else "")
-    yield from page.wrapped(f"policies: {policies.origin}, {policies.short}", 4, "  ")
+    yield from page.wrapped(policies.told, 4, "  ")
     yield from page.wrapped(policies.note, 4)
     yield ""
     rows: list[tuple[str, ...]] = [("resource", "used", "requested", "min", "max", "may use")]

@@ -65,7 +65,7 @@ def policy_lines(asked: RecordedQuestion, terminal: Terminal) -> list[str]:
     page, policies = Page(terminal.width, terminal.colour()), asked.policies
     return [
         "",
-        *page.wrapped(f"policies: {policies.origin}, {policies.short}", 4, "  "),
+        *page.wrapped(policies.told, 4, "  "),
         *page.wrapped(policies.note, 4),
     ]
 

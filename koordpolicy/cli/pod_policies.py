@@ -57,9 +57,20 @@ class Policies:
         head, mark, digits = self.revision.rpartition(":")
         return f"{head}{mark}{digits[:_DIGITS]}"
 
+    @property
+    def told(self) -> str:
+        """Where they are from, and both of their names: the revision as `status` has it, the rules as `simulate` and `diff` do."""
+        return f"policies: {self.origin}, {self.short}; rules {self.graph.digest[:_DIGITS]}"
+
     def plain(self) -> dict[str, Any]:
         """As JSON values."""
-        return {"origin": self.origin, "revision": self.revision, "live": self.live, "note": self.note}
+        return {
+            "origin": self.origin,
+            "revision": self.revision,
+            "digest": self.graph.digest,
+            "live": self.live,
+            "note": self.note,
+        }
 
 
 @dataclass(frozen=True, slots=True)

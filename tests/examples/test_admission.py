@@ -21,7 +21,7 @@ _CONSOLE = re.compile(r"^```console\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTA
 _TEXT = re.compile(r"^```text\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _PACK = re.compile(r"(koordinator/\S+?):\d+:\d+")
 """Where something stands in the built-in pack changes with the pack."""
-_DIGEST = re.compile(r"sha256:[0-9a-f]{12}")
+_DIGEST = re.compile(r"(sha256:|rules )[0-9a-f]{12}")
 
 
 def printed(command: str) -> str:
@@ -29,7 +29,7 @@ def printed(command: str) -> str:
     assert program == "koordpolicy"
     out = io.StringIO()
     main(arguments, Terminal(out, out))
-    shown = _DIGEST.sub("sha256:...", _PACK.sub(r"\1:...", out.getvalue().rstrip()))
+    shown = _DIGEST.sub(r"\1...", _PACK.sub(r"\1:...", out.getvalue().rstrip()))
     return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
 
 
