@@ -94,7 +94,7 @@ class NodeColumns:
         known = np.flatnonzero(slots != NO_SLOT)
         used = fleet.cpu_of(slots[known])
         known, used = known[used >= 0], used[used >= 0]
-        table.write_elements("pods", "usage.cpu", used, known, only_columns=True)
+        table.write_elements("pods", "usage.cpu", used, known)
 
     def ask(
         self, program: ColumnProgram, resource: str, now: int, cluster: Record

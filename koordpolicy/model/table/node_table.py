@@ -170,11 +170,9 @@ class NodeTable:
         for path in paths:
             self._written(path, rows)
 
-    def write_elements(
-        self, path: str, fact: str, numbers: Array, elements: Array, *, only_columns: bool = False
-    ) -> None:
+    def write_elements(self, path: str, fact: str, numbers: Array, elements: Array) -> None:
         """The same as `write` of a fact of elements of a list fact, by their places among `elements(path)`."""
-        self._store.elements(path).write(fact, numbers, elements, only_columns=only_columns)
+        self._store.elements(path).write(fact, numbers, elements)
         self._written(path, None)
 
     def _written(self, path: str, rows: Array | None) -> None:
