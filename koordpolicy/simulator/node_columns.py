@@ -82,14 +82,14 @@ class NodeColumns:
         self._records.keep(tuple(self._objects.pods.values()))
 
     def measure(self) -> None:
-        """Write what was measured into the columns of the rows, all of which are there. What `record` gives is of the same reports."""
+        """Write what was measured into the rows, all of which are there."""
         fleet, table = self._fleet, self.table
         reports = fleet.over(np.arange(len(fleet.machines)))
         table.write_maps(("resources.usage",), reports.usage)
         prod = reports.of_bands(frozenset((_PROD,)))
         for step, resource in BASIC.items():
-            table.write(f"usage.total.{step}", reports.usage[resource], only_columns=True)
-            table.write(f"usage.prod.{step}", prod[resource], only_columns=True)
+            table.write(f"usage.total.{step}", reports.usage[resource])
+            table.write(f"usage.prod.{step}", prod[resource])
         slots = table.elements("pods").column(SLOT).values
         known = np.flatnonzero(slots != NO_SLOT)
         used = fleet.cpu_of(slots[known])
@@ -106,7 +106,7 @@ class NodeColumns:
             for step, used in reports.of_bands(above).items():
                 for name, native in BASIC.items():
                     if native == step:
-                        self.table.write(f"usage.highPriority.{name}", used, only_columns=True)
+                        self.table.write(f"usage.highPriority.{name}", used)
         roots = {"now": TIMES.timestamp(now), "cluster": cluster}
         return program.call_all(self.table, {root: roots.get(root, {}) for root in program.roots})
 

@@ -453,21 +453,16 @@ class ColumnStore:
             if path in record:
                 record.update(changed)  # type: ignore[attr-defined]  # the table's own dicts
 
-    def write(
-        self, path: str, numbers: Array, rows: Array | None = None, *, only_columns: bool = False
-    ) -> None:
+    def write(self, path: str, numbers: Array, rows: Array | None = None) -> None:
         """Set a fact of one number in all records, or in those with the numbers `rows`: much faster than one by one.
 
-        The column's class is that of the fact: nanoseconds for times, which are not encoded here. With `only_columns` the
-        records keep what they say once there is a column of values: for facts that are asked of columns and written anew
-        whenever records have changed.
+        The column's class is that of the fact: nanoseconds for times, which are not encoded here.
         """
-        columns = self._by_path.get(path, ())
-        for column in columns:
+        for column in self._by_path.get(path, ()):
             column.replace(numbers, len(self.records), rows)
-        if not only_columns or all(isinstance(column, _PresenceData) for column in columns):
-            for record, number in zip(self._picked(rows), numbers.tolist(), strict=True):
-                record[path] = number  # type: ignore[index]  # the table's own dicts
+        # Programs ask records too, of a few rows and of those that columns cannot hold: they must never stay behind.
+        for record, number in zip(self._picked(rows), numbers.tolist(), strict=True):
+            record[path] = number  # type: ignore[index]  # the table's own dicts
 
     def write_maps(
         self, paths: Collection[str], numbers: Mapping[str, Array], rows: Array | None = None

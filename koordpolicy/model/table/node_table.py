@@ -152,14 +152,9 @@ class NodeTable:
         self._store.fill(path, value)
         self._written(path, None)
 
-    def write(
-        self, path: str, numbers: Array, rows: Array | None = None, *, only_columns: bool = False
-    ) -> None:
-        """Set a fact of one number in all rows, or in those with the numbers `rows`, much faster than row by row.
-
-        With `only_columns` what `row` gives stays behind: see `ColumnStore.write`.
-        """
-        self._store.write(path, numbers, rows, only_columns=only_columns)
+    def write(self, path: str, numbers: Array, rows: Array | None = None) -> None:
+        """Set a fact of one number in all rows, or in those with the numbers `rows`, much faster than row by row."""
+        self._store.write(path, numbers, rows)
         self._written(path, rows)
 
     def write_maps(
