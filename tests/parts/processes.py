@@ -129,6 +129,15 @@ def free_port() -> int:
     raise Ended("no free port on loopback")
 
 
+def listens(port: int) -> bool:
+    """Whether connections to that port on loopback are taken now."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
 def alive(pid: int) -> bool:
     """Whether there is a process of that id."""
     try:

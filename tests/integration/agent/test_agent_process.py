@@ -15,7 +15,7 @@ from koordpolicy.agent.explanation_text import checked_record
 from koordpolicy.linux.root import CGROUPS
 from koordpolicy.model.cpuset import parse_cpuset
 from koordpolicy.model.numa import read_cpu_info, read_zones
-from koordpolicy.model.protocol import CPU_SHARED_POOLS
+from koordpolicy.model.protocol import CPU_SHARED_POOLS, RUNS_ANNOTATION
 from tests.conftest import REPOSITORY
 from tests.integration.agent.node import (
     CONTAINER,
@@ -128,7 +128,9 @@ def test_an_agent_sizes_containers_reports_and_follows_what_the_manager_publishe
         assert 0 < int(spare["memory"]) <= 64 << 20
         assert (state / "peaks" / "system.json").exists()
         until(lambda: int(node.status()["allocatable"].get("kubernetes.io/mid-cpu", "0")) > 0, agent)
-        runs = json.loads(report["metadata"]["annotations"]["koordpolicy.io/runs"])
+        # What it runs is told beside what it measures, in a write of its own.
+        until(lambda: RUNS_ANNOTATION in node.report()["metadata"].get("annotations", {}), agent)
+        runs = json.loads(node.report()["metadata"]["annotations"][RUNS_ANNOTATION])
         assert runs["state"] == "Active"
         # What the agent runs is a part; the manager knows of which revision, and adds agents up there.
         until(lambda: node.agents() == [("1/1", 1, [])], agent)

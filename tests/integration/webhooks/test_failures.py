@@ -20,7 +20,7 @@ from tests.integration.webhooks.site import WebhookSite, documents, make_webhook
 from tests.parts.apiserver import ApiServer
 from tests.parts.deployed import DeployedServer, apply
 from tests.parts.fixtures import need
-from tests.parts.processes import free_port
+from tests.parts.processes import free_port, listens
 from tests.parts.proxy import Proxy
 
 CLIENTS = 4
@@ -161,6 +161,8 @@ def test_one_that_is_not_ready_fails_nothing(site: WebhookSite) -> None:
         served = "--webhook", f"127.0.0.1:{ports[1]}", "--webhook-url", f"https://localhost:{site.port}"
         late = stack.enter_context(site.manager("m2", *served, "--policies", str(empty), ready=False))
         site.eventually(lambda: late.read("/healthz")[0] == 200, "a manager without policies")
+        # It lives before it listens for reviews: a connection refused would go to the first, and be kept.
+        site.eventually(lambda: listens(ports[1]), "a manager that listens for reviews")
         # What was asked until now went to the first, over connections that API servers would keep for long.
         proxy.turn_to(ports[1])
         proxy.cut()
