@@ -1,7 +1,7 @@
 """KP215 to KP218: each place of the bundle's own documents that can fail, with the edit that mends it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -16,8 +16,7 @@ from koordpolicy.graph.rules import DecisionKey, Rule, RuleMatch
 from koordpolicy.graph.scope import inline
 from koordpolicy.graph.state import Draft, State, Unit
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.failing import FailureCause, PossibleFailure, TooManySteps, failures
-from koordpolicy.language.cel.failing.analysis import Given
+from koordpolicy.language.cel.failing import FailureCause, PossibleFailure, TooManySteps, could_fail, failures
 from koordpolicy.language.cel.ir_walk import walk
 from koordpolicy.language.cel.parser import parse
 from koordpolicy.language.cel.types import BOOL
@@ -113,6 +112,10 @@ def _notes(rule: Rule, found: _Found) -> tuple[Note, ...]:
     return (Note(f"`{rule.key}` needs it"),) if found.text.variable else ()
 
 
+def _as_it_is(node: ir.Node) -> ir.Node:
+    return node
+
+
 class _Looked:
     """One rule, looked at."""
 
@@ -135,19 +138,25 @@ class _Looked:
             value = self._failures(rule.value, condition=False)
         except TooManySteps:
             return ()
-        awaited = awaits_facts(rule.key)
-        found = [(one, True) for one in condition]
-        found += [(one, False) for one in value if not (awaited and one.cause is FailureCause.FACT)]
+        found = [*((one, True) for one in condition), *((one, False) for one in value)]
+        if not found:
+            return ()
         roots = [rule.value] if rule.match.test is None else [rule.match.test, rule.value]
         return tuple(self._placed(found, [self._origins.placed(root) for root in roots]))
 
-    def _failures(self, node: ir.Node, *, condition: bool) -> tuple[PossibleFailure, ...]:
+    def _failures(self, node: ir.Node, *, condition: bool) -> Sequence[PossibleFailure]:
+        """Of most expressions nothing can fail: whether any does is asked first, and only then where each node stands."""
+        meant = () if condition or not awaits_facts(self._rule.key) else (FailureCause.FACT,)
         _, presence = self._context.known(self._rule)
-        whole = self._context.resolved(self._origins.placed(node), self._rule)
-        return failures(whole, presence, self._given(condition=condition))
+        if could_fail(self._context.resolved(node, self._rule), presence) <= set(meant):
+            return ()
 
-    def _given(self, *, condition: bool) -> list[Given]:
-        return self._context.given(self._rule, self._origins.placed, matched=not condition)
+        def found(place: Callable[[ir.Node], ir.Node]) -> list[PossibleFailure]:
+            whole = self._context.resolved(place(node), self._rule)
+            given = self._context.given(self._rule, place, matched=not condition)
+            return [one for one in failures(whole, presence, given) if one.cause not in meant]
+
+        return found(_as_it_is) and found(self._origins.placed)
 
     def _placed(
         self, found: Sequence[tuple[PossibleFailure, bool]], trees: Sequence[ir.Node]
@@ -211,7 +220,7 @@ class _Looked:
     def _is_better(self, found: _Found, before: ir.Node, after: ir.Node) -> bool:
         """Whether what failed does no more, and nothing fails that did not."""
         rule = self._rule
-        given = self._given(condition=found.condition)
+        given = self._context.given(rule, self._origins.placed, matched=not found.condition)
         given = [(unplaced(test), truth) for test, truth in given]
         _, presence = self._context.known(rule)
 

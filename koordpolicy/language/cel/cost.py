@@ -110,10 +110,11 @@ def estimate(
 ) -> Estimate:
     """The cost of one evaluation of an expression."""
     estimator = _Estimator(bounds, functions)
-    for node in walk(root):
+    nodes = walk(root)
+    for node in nodes:
         if isinstance(node, ir.Bind):
             estimator.bound[node.name] = node.init
-    for node in walk(root):
+    for node in nodes:
         estimator.add(node)
     cost = estimator.costs[id(root)]
     loops = sorted(estimator.loops, key=lambda loop: (-loop.total, loop.start))
@@ -138,6 +139,9 @@ class _Estimator:
         self.sizes: dict[int, _Sizes] = {}
         self.loops: list[Loop] = []
         self.bound: dict[str, ir.Node] = {}
+        self._by_type = {"list": bounds.elements, "map": bounds.entries} | dict.fromkeys(
+            ("string", "bytes", "dyn"), bounds.text
+        )
 
     def add(self, node: ir.Node) -> None:
         self.sizes[id(node)] = self._size(node)
@@ -150,7 +154,8 @@ class _Estimator:
         return total
 
     def _cost(self, node: ir.Node) -> _Range:
-        own = _Range(own_price(node), own_price(node))
+        price = own_price(node)
+        own = _Range(price, price)
         match node:
             case ir.Call():
                 return own + self._call(node) + self._sum(*node.args)
@@ -301,9 +306,7 @@ class _Estimator:
 
     def _default(self, kind: Type, bound: int | None = None) -> _Sizes:
         inner = _inner(kind)
-        by_type = {"list": self.bounds.elements, "map": self.bounds.entries, "dyn": self.bounds.text}
-        by_type |= {"string": self.bounds.text, "bytes": self.bounds.text}
-        high = by_type.get(inner.name)
+        high = self._by_type.get(inner.name)
         if high is None:
             return _SCALAR
         length = high if bound is None else bound

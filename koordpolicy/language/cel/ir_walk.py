@@ -10,32 +10,37 @@ from typing import TypeGuard
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.types import Type
-from koordpolicy.language.cel.walk import children, with_children
+from koordpolicy.language.cel.walk import CHILDREN, children, with_children
 
 
-def walk(*roots: ir.Node) -> Iterator[ir.Node]:
+def walk(*roots: ir.Node) -> list[ir.Node]:
     """Every node once (by identity), operands before what uses them."""
+    found: list[ir.Node] = []
     seen: set[int] = set()
     stack: list[ir.Node | None] = [*reversed(roots)]
+    operands = CHILDREN.get
+    # Compiling goes through every expression dozens of times: the loop asks as little as it can.
     while stack:
         node = stack.pop()
         if node is None:  # below it stands a node whose operands are done
             done = stack.pop()
             assert done is not None
-            yield done
+            found.append(done)
         elif id(node) not in seen:
             seen.add(id(node))
-            if parts := children(node):
+            parts_of = operands(type(node))
+            if parts_of is not None and (parts := parts_of(node)):
                 stack += (node, None, *reversed(parts))
             else:
-                yield node
+                found.append(node)
+    return found
 
 
 def rewrite(root: ir.Node, change: Callable[[ir.Node], ir.Node]) -> ir.Node:
     """Apply `change` to every node from the leaves up; operands are already changed."""
     done: dict[int, ir.Node] = {}
     for node in walk(root):
-        done[id(node)] = change(_rebuilt(node, done))
+        done[id(node)] = change(node if type(node) not in CHILDREN else _rebuilt(node, done))
     return done[id(root)]
 
 
@@ -89,7 +94,10 @@ def inline_binds(root: ir.Node) -> ir.Node:
 
 def _rebuilt(node: ir.Node, done: Mapping[int, ir.Node]) -> ir.Node:
     """The node over what its operands became; the node itself where none changed."""
-    if all(done[id(child)] is child for child in children(node)):
+    for child in children(node):
+        if done[id(child)] is not child:
+            break
+    else:
         return node
     return with_children(node, lambda child: done[id(child)])
 

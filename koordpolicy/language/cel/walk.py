@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from koordpolicy.language.cel import ir
 
-_CHILDREN: Final[Mapping[type[ir.Node], Callable[[Any], tuple[ir.Node, ...]]]] = MappingProxyType(
+CHILDREN: Final[Mapping[type[ir.Node], Callable[[Any], tuple[ir.Node, ...]]]] = MappingProxyType(
     {
         ir.Call: attrgetter("args"),
         ir.And: attrgetter("args"),
@@ -36,7 +36,7 @@ _CHILDREN: Final[Mapping[type[ir.Node], Callable[[Any], tuple[ir.Node, ...]]]] =
 
 def children(node: ir.Node) -> tuple[ir.Node, ...]:
     """The subexpressions of a node in order of evaluation."""
-    parts = _CHILDREN.get(type(node))
+    parts = CHILDREN.get(type(node))
     return () if parts is None else parts(node)
 
 

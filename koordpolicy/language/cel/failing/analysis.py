@@ -87,12 +87,24 @@ def failures(
         worlds = [NOTHING]
         for test, truth in given:
             plain = inline_binds(test)
-            worlds = [one for known in worlds for one in analysis.assume.worlds(plain, known, truth=truth)]
+            worlds = [one for known in worlds for one in analysis.assumptions.worlds(plain, known, truth=truth)]
             worlds = worlds[:1] if len(worlds) > _MAX_WORLDS else worlds
         found = [one for known in worlds for one in analysis.of(whole, known)]
     except RecursionError:
         raise TooManySteps from None
     return tuple({id(one.node): one for one in found}.values())
+
+
+def could_fail(expression: ir.Node, presence: Presence) -> Collection[FailureCause]:
+    """The causes of failures if nothing were known: a quick look, by which many expressions are done with.
+
+    There are no others under any assumption: all that is known takes failures away. Raises `TooManySteps`.
+    """
+    analysis = _Analysis(presence, bounded=True, assume=_NOTHING_ASSUMED)
+    try:
+        return {one.cause for one in analysis.of(inline_binds(expression), NOTHING)}
+    except RecursionError:
+        raise TooManySteps from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +115,35 @@ class _Element:
     names: tuple[str, ...]
 
 
+class _Assuming(Protocol):
+    """What of `Assumptions` is asked for each node."""
+
+    def evaluated(self, node: ir.Node, known: Known) -> Known: ...
+
+    def holds(self, test: ir.Node, known: Known, *, truth: bool = True) -> Known: ...
+
+
+class _NothingAssumed:
+    """Whatever was tested before, no more is known."""
+
+    def evaluated(self, node: ir.Node, known: Known) -> Known:  # noqa: ARG002
+        return known
+
+    def holds(self, test: ir.Node, known: Known, *, truth: bool = True) -> Known:  # noqa: ARG002
+        return known
+
+
+_NOTHING_ASSUMED: Final = _NothingAssumed()
+
+
 class _Analysis:
     """One expression."""
 
-    def __init__(self, presence: Presence, *, bounded: bool) -> None:
+    def __init__(self, presence: Presence, *, bounded: bool, assume: _Assuming | None = None) -> None:
         self.keys = Keys()
         self.ranges = Ranges(self.keys, bounded=bounded, never_negative=presence.never_negative)
-        self.assume = Assumptions(self.keys, self.ranges, self.atom, presence.roots_of)
+        self.assumptions = Assumptions(self.keys, self.ranges, self.atom, presence.roots_of)
+        self.assume: _Assuming = assume or self.assumptions
         self._presence = presence
         self._bounded = bounded
         self._done: dict[tuple[int, int], tuple[PossibleFailure, ...]] = {}
