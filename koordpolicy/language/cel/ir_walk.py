@@ -4,7 +4,7 @@ All walks are iterative and visit a shared node once, so that neither depth nor 
 used by many rules) makes them slow.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 

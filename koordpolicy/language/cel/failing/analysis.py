@@ -87,7 +87,9 @@ def failures(
         worlds = [NOTHING]
         for test, truth in given:
             plain = inline_binds(test)
-            worlds = [one for known in worlds for one in analysis.assumptions.worlds(plain, known, truth=truth)]
+            worlds = [
+                one for known in worlds for one in analysis.assumptions.worlds(plain, known, truth=truth)
+            ]
             worlds = worlds[:1] if len(worlds) > _MAX_WORLDS else worlds
         found = [one for known in worlds for one in analysis.of(whole, known)]
     except RecursionError:
@@ -95,12 +97,14 @@ def failures(
     return tuple({id(one.node): one for one in found}.values())
 
 
-def could_fail(expression: ir.Node, presence: Presence) -> Collection[FailureCause]:
+def could_fail(expression: ir.Node, presence: Presence, *, bounded: bool = True) -> Collection[FailureCause]:
     """The causes of failures if nothing were known: a quick look, by which many expressions are done with.
 
-    There are no others under any assumption: all that is known takes failures away. Raises `TooManySteps`.
+    Where there is none, or only missing facts, there is no other under any assumption: what is known takes failures
+    away. (Past what fails for sure others may be found than here: that has a value only in no evaluation at all.)
+    Raises `TooManySteps`.
     """
-    analysis = _Analysis(presence, bounded=True, assume=_NOTHING_ASSUMED)
+    analysis = _Analysis(presence, bounded=bounded, assume=_NOTHING_ASSUMED)
     try:
         return {one.cause for one in analysis.of(inline_binds(expression), NOTHING)}
     except RecursionError:
@@ -126,10 +130,10 @@ class _Assuming(Protocol):
 class _NothingAssumed:
     """Whatever was tested before, no more is known."""
 
-    def evaluated(self, node: ir.Node, known: Known) -> Known:  # noqa: ARG002
+    def evaluated(self, node: ir.Node, known: Known) -> Known:
         return known
 
-    def holds(self, test: ir.Node, known: Known, *, truth: bool = True) -> Known:  # noqa: ARG002
+    def holds(self, test: ir.Node, known: Known, *, truth: bool = True) -> Known:
         return known
 
 

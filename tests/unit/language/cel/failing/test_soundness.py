@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 import pytest
 
 from koordpolicy.language.cel.errors import CelError, LimitExceeded
-from koordpolicy.language.cel.failing import TooManySteps, failures
+from koordpolicy.language.cel.failing import FailureCause, TooManySteps, could_fail, failures
 from koordpolicy.language.cel.lower.row import compile_row
 from tests.differential.cases import FAMILIES, Source
 from tests.differential.engines import Checked
@@ -65,3 +65,20 @@ def test_every_error_was_foreseen(family: str) -> None:
     assert not unforeseen, unforeseen[:5]
     assert failing > COUNT // 50, "hardly anything fails, so that nothing was tried"
     assert quiet > 0, "everything is said to fail, so that nothing is told"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_quick_look_misses_nothing(family: str) -> None:
+    source, spared = Source(11, [family]), 0
+    for _ in range(COUNT):
+        one = Checked(source.case())
+        for bounded in (False, True):
+            try:
+                found = failures(one.folded, AnythingMayBeMissing(), bounded=bounded)
+            except TooManySteps:
+                continue
+            quick = set(could_fail(one.folded, AnythingMayBeMissing(), bounded=bounded))
+            if quick <= {FailureCause.FACT}:
+                assert {failure.cause for failure in found} <= quick, one.case.text
+                spared += 1
+    assert spared > 0, "everything is looked at twice, so that nothing is gained"
