@@ -45,6 +45,7 @@ def foresight(state: State) -> None:
     context = RevisionContext(state.decisions, state.constants)
     told: set[tuple[str, Span]] = set()
     wrong = {one.span for one in state.found if one.severity is Severity.ERROR}
+    settled: set[tuple[object, ...]] = set()
     own = [rule for rule in state.rules if rule.layer == state.own.name and not _is_literal(rule)]
     for rule in own[:MAX_RULES]:
         unit = units[rule.layer, rule.document]
@@ -54,7 +55,7 @@ def foresight(state: State) -> None:
             for name in sorted(rule.parameters)
             for one in _rules_of(state, DecisionKey(rule.key.kind, rule.key.subject, f"parameters.{name}"))
         )
-        looked = _Looked(context, rule, unit, state.matches.get(unit))
+        looked = _Looked(context, rule, unit, state.matches.get(unit), settled)
         key = ("failures", rule, behind, literals, context.operations(rule))
         for found in state.cache.get(key, looked.found):
             place = _place(unit, found)
@@ -117,13 +118,21 @@ def _as_it_is(node: ir.Node) -> ir.Node:
 
 
 class _Looked:
-    """One rule, looked at."""
+    """One rule, looked at. `settled` are the matches in which nothing fails: the rules of a document share theirs."""
 
-    def __init__(self, context: RevisionContext, rule: Rule, unit: Unit, matched: RuleMatch | None) -> None:
+    def __init__(
+        self,
+        context: RevisionContext,
+        rule: Rule,
+        unit: Unit,
+        matched: RuleMatch | None,
+        settled: set[tuple[object, ...]],
+    ) -> None:
         self._context = context
         self._rule = rule
         self._unit = unit
         self._matched = matched
+        self._settled = settled
 
     @cached_property
     def _origins(self) -> Origins:
@@ -134,7 +143,7 @@ class _Looked:
         """What can fail in the match and the value, as often as it is written."""
         rule = self._rule
         try:
-            condition = () if rule.match.test is None else self._failures(rule.match.test, condition=True)
+            condition = self._match_failures()
             value = self._failures(rule.value, condition=False)
         except TooManySteps:
             return ()
@@ -143,6 +152,17 @@ class _Looked:
             return ()
         roots = [rule.value] if rule.match.test is None else [rule.match.test, rule.value]
         return tuple(self._placed(found, [self._origins.placed(root) for root in roots]))
+
+    def _match_failures(self) -> Sequence[PossibleFailure]:
+        test, key = self._rule.match.test, self._rule.key
+        # By identity: the rules of a document, which live as long as this look, have one and the same test.
+        asked = id(test), key.kind, key.subject, self._context.operations(self._rule)
+        if test is None or asked in self._settled:
+            return ()
+        found = self._failures(test, condition=True)
+        if not found:
+            self._settled.add(asked)
+        return found
 
     def _failures(self, node: ir.Node, *, condition: bool) -> Sequence[PossibleFailure]:
         """Of most expressions nothing can fail: whether any does is asked first, and only then where each node stands."""

@@ -65,7 +65,13 @@ _NODE = 20
 """Units of folding a node again."""
 
 
+_AS_THEY_ARE = frozenset((ir.Const, ir.Var, ir.Field))
+"""What most nodes are, and nothing is to fold in."""
+
+
 def _folded(node: ir.Node, run: _Folding) -> ir.Node:
+    if type(node) in _AS_THEY_ARE:
+        return node
     if run.meter[0] < 0 and isinstance(node, (ir.Bind, ir.OptMap, ir.Comprehension)):
         return node
     match node:

@@ -46,7 +46,7 @@ def rewrite(root: ir.Node, change: Callable[[ir.Node], ir.Node]) -> ir.Node:
 
 def refs_of(*roots: ir.Node) -> frozenset[tuple[str, str]]:
     """The references (space, name) that the graph still has to resolve."""
-    return frozenset((node.space, node.name) for node in walk(*roots) if isinstance(node, ir.Ref))
+    return frozenset([(node.space, node.name) for node in walk(*roots) if isinstance(node, ir.Ref)])
 
 
 def substitute(root: ir.Node, refs: Mapping[tuple[str, str], ir.Node]) -> ir.Node:
@@ -64,6 +64,8 @@ def substitute(root: ir.Node, refs: Mapping[tuple[str, str], ir.Node]) -> ir.Nod
 
 def inline_binds(root: ir.Node) -> ir.Node:
     """Replace each bound name by its initial value. Back ends compute shared nodes once anyway."""
+    if not any([isinstance(node, ir.Bind) for node in walk(root)]):
+        return root
     values: dict[str, ir.Node] = {}
     done: dict[int, ir.Node] = {}
     seen: set[int] = set()

@@ -32,6 +32,8 @@ _MIXED_NUMBERS = frozenset(
 def own_price(node: ir.Node) -> int:
     """Units of the node itself, operands and bodies apart."""
     match node:
+        case ir.Field() | ir.Var():  # most nodes
+            return 1
         case ir.Const() | ir.Bind():
             return 0
         case ir.HasField(paths=paths):
