@@ -121,12 +121,23 @@ def estimate(
     return Estimate(cost.low, cost.high, tuple(loops))
 
 
-def _by_id(functions: Mapping[str, Function]) -> dict[str, Overload]:
-    """All signatures of a table, by their ids."""
-    return {overload.id: overload for row in functions.values() for overload in row.overloads}
+@dataclass(frozen=True, slots=True)
+class _Overloads:
+    """All signatures of a table, by their ids and by the name that a call is written with."""
+
+    by_id: Mapping[str, Overload]
+    by_name: Mapping[str, Sequence[Overload]]
 
 
-_OVERLOADS: Final = _by_id(FUNCTIONS)
+def _overloads_of(functions: Mapping[str, Function]) -> _Overloads:
+    by_id = {overload.id: overload for row in functions.values() for overload in row.overloads}
+    by_name: dict[str, list[Overload]] = {}
+    for overload in by_id.values():
+        by_name.setdefault(overload.id.partition("(")[0].removeprefix("."), []).append(overload)
+    return _Overloads(by_id, by_name)
+
+
+_OVERLOADS: Final = _overloads_of(FUNCTIONS)
 
 
 class _Estimator:
@@ -134,7 +145,7 @@ class _Estimator:
 
     def __init__(self, bounds: Bounds, functions: Mapping[str, Function]) -> None:
         self.bounds = bounds
-        self.overloads = _OVERLOADS if functions is FUNCTIONS else _by_id(functions)
+        self.overloads = _OVERLOADS if functions is FUNCTIONS else _overloads_of(functions)
         self.costs: dict[int, _Range] = {}
         self.sizes: dict[int, _Sizes] = {}
         self.loops: list[Loop] = []
@@ -181,16 +192,13 @@ class _Estimator:
         if is_operator(name):
             return _Range(operator_price(node, low), operator_price(node, high))
         made = self._made(node)
-        overload = self.overloads.get(node.overload)
+        overload = self.overloads.by_id.get(node.overload)
         if overload is None:  # a call that run time picks
-            most = max((_price(o, o.cost, high) for o in self._named(name)), default=0)
+            named = self.overloads.by_name.get(name.removeprefix("."), ())
+            most = max((_price(o, o.cost, high) for o in named), default=0)
             return _Range(DISPATCHED, DISPATCHED + 8 * sum(size.extent for size in high) + most) + made
         cost = self._searched(node) or overload.cost
         return _Range(_price(overload, cost, low), _price(overload, cost, high)) + made
-
-    def _named(self, name: str) -> list[Overload]:
-        plain = name.removeprefix(".")
-        return [o for id, o in self.overloads.items() if id.partition("(")[0].removeprefix(".") == plain]
 
     def _searched(self, node: ir.Call) -> Cost | None:
         """The price of a search for a pattern that is known; None for any other call."""

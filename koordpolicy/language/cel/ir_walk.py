@@ -64,7 +64,7 @@ def substitute(root: ir.Node, refs: Mapping[tuple[str, str], ir.Node]) -> ir.Nod
 
 def inline_binds(root: ir.Node) -> ir.Node:
     """Replace each bound name by its initial value. Back ends compute shared nodes once anyway."""
-    if not any([isinstance(node, ir.Bind) for node in walk(root)]):
+    if ir.Bind not in map(type, walk(root)):
         return root
     values: dict[str, ir.Node] = {}
     done: dict[int, ir.Node] = {}

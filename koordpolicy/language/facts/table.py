@@ -66,18 +66,19 @@ class Record:
 
 
 class FactTable:
-    """All records, looked up by name and dotted path. Immutable after construction.
+    """All records, looked up by name and dotted path. Nothing of it changes after construction.
 
     Raises `ValueError` when a path is declared twice or stands both for a value and for a group.
     """
 
-    __slots__ = ("_children", "_facts", "records")
+    __slots__ = ("_children", "_facts", "_leaves", "records")
 
     def __init__(self, records: Iterable[Record]) -> None:
         by_name = {record.name: record for record in records}
         self.records: Mapping[str, Record] = MappingProxyType(by_name)
         self._facts: dict[tuple[str, str], Fact] = {}
         self._children: dict[tuple[str, str], dict[str, None]] = {}
+        self._leaves: dict[tuple[str, str], tuple[Fact, ...]] = {}
         for record in by_name.values():
             self._declare(record)
 
@@ -115,8 +116,13 @@ class FactTable:
         declared = self.records.get(record)
         if declared is None:
             return ()
-        inside = prefix + "." if prefix else ""
-        return tuple(f for f in declared.facts if f.path == prefix or f.path.startswith(inside))
+        known = self._leaves.get((record, prefix))
+        if known is None:
+            inside = prefix + "." if prefix else ""
+            known = tuple(f for f in declared.facts if f.path == prefix or f.path.startswith(inside))
+            if known:  # of what is a fact or group, of which there are not many
+                self._leaves[record, prefix] = known
+        return known
 
 
 # --- how records are written down -----------------------------------------------------------------

@@ -97,7 +97,7 @@ def failures(
     return tuple({id(one.node): one for one in found}.values())
 
 
-def could_fail(expression: ir.Node, presence: Presence, *, bounded: bool = True) -> Collection[FailureCause]:
+def could_fail(expression: ir.Node, presence: Presence, *, bounded: bool = True) -> frozenset[FailureCause]:
     """The causes of failures if nothing were known: a quick look, by which many expressions are done with.
 
     Where there is none, or only missing facts, there is no other under any assumption: what is known takes failures
@@ -106,7 +106,7 @@ def could_fail(expression: ir.Node, presence: Presence, *, bounded: bool = True)
     """
     analysis = _Analysis(presence, bounded=bounded, assume=_NOTHING_ASSUMED)
     try:
-        return {one.cause for one in analysis.of(inline_binds(expression), NOTHING)}
+        return frozenset(one.cause for one in analysis.of(inline_binds(expression), NOTHING))
     except RecursionError:
         raise TooManySteps from None
 
