@@ -65,6 +65,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
             )
         nodes = import_module("koordpolicy.cli.explain_node")
         return int(nodes.explain_node(arguments, terminal))
+    if arguments.namespace:
+        arguments.name = _within(arguments.namespace, arguments.name, what)
     if arguments.name is not None:
         # The other questions need neither a scheduler nor a client of the API server.
         if (name := _OF_NAMES.get(what)) is not None:
@@ -97,6 +99,20 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     except UnknownDecision as error:
         raise CannotRunError(str(error)) from None
     return OK
+
+
+def _within(namespace: str, name: str | None, what: str) -> str:
+    """A name with its namespace before it, as if it had been written so. Raises CannotRunError."""
+    if name is None:
+        raise CannotRunError(
+            f"`-n {namespace}` is for the name of one: `koordpolicy explain {what} -n {namespace} NAME`"
+        )
+    if what in ("node", "quota"):
+        raise CannotRunError(f"a {what} is asked for by its name alone, without `-n {namespace}`")
+    before, _, short = name.rpartition("/")
+    if before and before != namespace:
+        raise CannotRunError(f"`{name}` and `-n {namespace}` name two namespaces: give one of them")
+    return f"{namespace}/{short}"
 
 
 def _explain_record(arguments: argparse.Namespace, terminal: Terminal) -> int:

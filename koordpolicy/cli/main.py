@@ -117,7 +117,7 @@ def main(
             given, unknown = parser(_named(words)).parse_known_args(words)
             command = f" {given.command}"
             given.command_line = tuple(words)  # for reports that say how they were made
-            if unknown:
+            if unknown and (unknown := _left_over(given, unknown)):
                 raise CannotRunError(_unknown(given.command, unknown[0]))
             run = import_module(f"koordpolicy.cli.{module_of(given.command)}").run
             if usage_of(given.command).compiles:
@@ -178,6 +178,22 @@ def _demand_command(name: str) -> None:
         close = nearest(name, COMMANDS)
         remedy = f"did you mean `{close}`?" if close else "`koordpolicy --help` lists all"
         raise CannotRunError(f"there is no command `{name}`; {remedy}")
+
+
+def _left_over(given: argparse.Namespace, words: Sequence[str]) -> list[str]:
+    """Hand a word to an argument that may be left out and was: argparse does not look for one behind a flag, as in
+    `explain pod -n shop NAME`. What no argument takes is given back.
+    """
+    left = list(words)
+    for action in arguments_of(subparsers(parser((given.command,)))[given.command]):
+        missing = (
+            action.nargs == "?"
+            and not action.option_strings
+            and action.default == getattr(given, action.dest)
+        )
+        if missing and left and not left[0].startswith("-"):
+            setattr(given, action.dest, left.pop(0))
+    return left
 
 
 def _unknown(command: str, word: str) -> str:

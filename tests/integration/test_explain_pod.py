@@ -84,6 +84,28 @@ def test_a_pod_that_fits_shows_its_best_nodes(manifests: str) -> None:
     assert all(score["rule"].count(":") == 2 for score in found["scores"])
 
 
+def test_a_namespace_is_given_as_kubectl_takes_it(manifests: str) -> None:
+    of_cluster = ("-f", manifests, "-o", "json")
+    assert call("pod", "-n", "shop", "small", *of_cluster) == call("pod", "shop/small", *of_cluster)
+    assert call("pod", "-n", "shop", "shop/small", *of_cluster) == call("pod", "shop/small", *of_cluster)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("pod", "-n", "shop"), "`-n shop` is for the name of one: `koordpolicy explain pod -n shop NAME`"),
+        (("node", "-n", "shop", "a"), "a node is asked for by its name alone, without `-n shop`"),
+        (("pod", "-n", "shop", "other/small"), "`other/small` and `-n shop` name two namespaces"),
+    ],
+)
+def test_a_namespace_that_says_nothing_is_refused(
+    manifests: str, arguments: tuple[str, ...], said: str
+) -> None:
+    code, _, told = call(*arguments, "-f", manifests)
+    assert code == 2
+    assert said in " ".join(told.split())
+
+
 def test_a_pod_that_waits_for_its_claims_says_so(tmp_path: Path) -> None:
     """It has been decided on: a node is selected for its claims, and nobody has made the volumes yet."""
     storage = {

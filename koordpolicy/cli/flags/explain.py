@@ -43,6 +43,9 @@ def _add_pod(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the pod (`move`: that is to leave its node or not; `migration`: that is to, or its PodMigrationJob) or gang, with `NAMESPACE/` before it where not `default`, the quota, or the node that is decided about",
     )
+    group.add_argument(
+        "-n", "--namespace", metavar="NAMESPACE", default="", help="that of NAME, as kubectl takes it"
+    )
     group.add_argument("-s", "--snapshot", metavar="FILE", help="a file of `koordpolicy snapshot`")
     group.add_argument(
         "-f",
