@@ -528,13 +528,13 @@ MEANING: tuple[Code, ...] = (
     ),
     Code.written(
         "KP418",
-        "strategy without effect",
+        "strategy or setting without effect",
         severity=Severity.WARNING,
         explanation="""
             A document says something of a strategy that the pack brings and has off, and does not turn it on. Or a strategy is on
             and moves nobody, whatever nodes and pods are like: it has no thresholds, its `total` is 0, or its `candidates` or
             `release` is never true, mostly for a parameter that nothing is said of. Or a parameter is said that only strategies read which
-            are off.
+            are off. A note tells of fields of anything else that the pack, or a default, has off: they may be a preparation.
             """,
         why="Nothing of what it says has an effect.",
         example="""

@@ -27,6 +27,7 @@ from koordpolicy.graph.meaning.rollouts import rollouts
 from koordpolicy.graph.meaning.scores import scores
 from koordpolicy.graph.meaning.slots import slots
 from koordpolicy.graph.meaning.sort_keys import sort_keys
+from koordpolicy.graph.meaning.switched_off import switched_off
 from koordpolicy.graph.meaning.tunables import tunables
 from koordpolicy.graph.meaning.usual_pods import usual_pods
 from koordpolicy.graph.state import State
@@ -57,6 +58,7 @@ CHECKS: tuple[Callable[[State], None], ...] = (
     descheduling,
     hooks,
     tunables,
+    switched_off,
     profiles,  # after those that find its filters wrong
     formulas,  # last: it runs what all the others have found sound
 )

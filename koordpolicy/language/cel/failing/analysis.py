@@ -100,9 +100,8 @@ def failures(
 def could_fail(expression: ir.Node, presence: Presence, *, bounded: bool = True) -> frozenset[FailureCause]:
     """The causes of failures if nothing were known: a quick look, by which many expressions are done with.
 
-    Where there is none, or only missing facts, there is no other under any assumption: what is known takes failures
-    away. (Past what fails for sure others may be found than here: that has a value only in no evaluation at all.)
-    Raises `TooManySteps`.
+    Where there is none, or only missing facts, there is no other under any assumption: what is known takes failures away.
+    (Past what fails for sure others may be found than here.) Raises `TooManySteps`.
     """
     analysis = _Analysis(presence, bounded=bounded, assume=_NOTHING_ASSUMED)
     try:
