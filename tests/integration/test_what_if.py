@@ -116,6 +116,23 @@ def test_shares_differ_by_points_and_all_else_by_percent() -> None:
     assert "changes every" not in render_markdown(pairs([told(1)], [told(2)]))
 
 
+def test_what_a_comparison_does_not_try_is_said() -> None:
+    def said(before: dict[str, Any], after: dict[str, Any]) -> str:
+        compared = pairs([before], [after])
+        markdown, text = render_markdown(compared), render(compared, Page(80))
+        notes = [
+            note
+            for note in ("no pod was best-effort work, by either", "is simulated with --agents")
+            if note in " ".join(text.split()) and note.lower() in " ".join(markdown.lower().split())
+        ]
+        return " and ".join(notes)
+
+    nothing, ran = {**told(1), "batch": {"coreHours": 0.0}}, {**told(1), "agents": {"evictions": {}}}
+    assert said(nothing, nothing) == "no pod was best-effort work, by either"
+    assert said(nothing, told(1)) == "is simulated with --agents"
+    assert said(ran, ran) == ""
+
+
 def test_a_comparison_says_how_it_was_made() -> None:
     compared = pairs([told(1), told(2)], [told(5), told(6)])
     found = data_of(compared)

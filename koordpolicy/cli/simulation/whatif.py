@@ -78,8 +78,9 @@ def _lines(pairs: Pairs, page: Page) -> Iterator[str]:
     if compared:
         yield ""
         yield from _table_of(compared, len(pairs.before), page)
-        if note := _note(pairs, compared):
-            yield ""
+        notes = list(_notes(pairs, compared))
+        yield from [""] if notes else []
+        for note in notes:
             yield from (page.paint(line, DIM) for line in page.wrapped(note, 2))
     yield ""
     yield from pairs.made.lines(page, " → ".join(["policies " + _digest(pairs, 0), _digest(pairs, 1)]))
@@ -96,10 +97,18 @@ def _time(pairs: Pairs) -> str:
     return whole if until is None else f"{length(until)} of {whole}"
 
 
-def _note(pairs: Pairs, compared: Sequence[Compared]) -> str:
-    """What is to be known of the figures; "" for nothing."""
-    waits = any(one.measure.name.startswith("wait for") and (one.before or one.after) for one in compared)
-    return waits_note(pairs.before[0]["workload"]["intervalSeconds"]) if waits else ""
+def _notes(pairs: Pairs, compared: Sequence[Compared]) -> Iterator[str]:
+    """What is to be known of the figures."""
+    if any(one.measure.name.startswith("wait for") and (one.before or one.after) for one in compared):
+        yield waits_note(pairs.before[0]["workload"]["intervalSeconds"])
+    reports = (*pairs.before, *pairs.after)
+    if not any(one["batch"]["coreHours"] for one in reports):
+        yield (
+            "no pod was best-effort work, by either: what holds such work back, limits or evicts it decides nothing here;"
+            " a ColocationProfile says which pods are"
+        )
+    elif not any(one["agents"] for one in reports):
+        yield "what agents do beside reports and suppression, such as evictions, is simulated with --agents"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +216,7 @@ def render_markdown(pairs: Pairs) -> str:
             "</details>",
             "",
         ]
-    note = _note(pairs, compared)
-    if note:
+    for note in _notes(pairs, compared) if compared else ():
         lines += [f"{note[0].upper()}{note[1:]}.", ""]
     digests = " → ".join(markup.code(_digest(pairs, side)) for side in (0, 1))
     return "\n".join([*lines, pairs.made.markdown(f"policies {digests}"), ""])
