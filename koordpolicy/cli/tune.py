@@ -11,6 +11,7 @@ from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
 from koordpolicy.cli.counted import counted
 from koordpolicy.cli.edits import show_change, write_text
 from koordpolicy.cli.output_files import put_text
+from koordpolicy.cli.simulation import whatif
 from koordpolicy.cli.simulation.effect import demand_profiles
 from koordpolicy.cli.simulation.runs import workload_of
 from koordpolicy.cli.simulation.words import BOLD, DIM, GREEN, YELLOW, Page
@@ -20,6 +21,7 @@ from koordpolicy.cli.tuning.dask_cluster import DaskCluster
 from koordpolicy.cli.tuning.engines import Engine, EngineLostError, engine
 from koordpolicy.cli.tuning.evaluation import given_by
 from koordpolicy.cli.tuning.evidence import Confirmed, confirm, evidence, markdown
+from koordpolicy.cli.tuning.measures import measured
 from koordpolicy.cli.tuning.objective import Objective
 from koordpolicy.cli.tuning.rollout import rollout_document
 from koordpolicy.cli.tuning.search import Found, Trial, best_of, search
@@ -213,11 +215,30 @@ def _confirmed(
     if confirmed.holds and not confirmed.supported:
         said = _unsure(confirmed, arguments)
         yield from page.wrapped(f"{said[0].upper()}{said[1:]}.", 2)
-    for text, times in confirmed.broken.items():
-        yield from page.wrapped(f"broken by {counted(times, 'seed')}: {text}", 2)
+    yield from _constraints(confirmed, objective, page)
+    worse = list(whatif.worse_lines(confirmed.pairs(arguments.command_line), page))
+    if worse:
+        yield "  worse for sure:"
+        yield from worse
     if not confirmed.holds:
         yield "  It does not hold there: the files are left as they are. More --seeds may help."
     yield ""
+
+
+def _constraints(confirmed: Confirmed, objective: Objective, page: Page) -> Iterator[str]:
+    """Each constraint, with the means of what it reads before and after."""
+    before, after = ([measured(one) for one in reports] for reports in (confirmed.before, confirmed.after))
+    for text in objective.constraints:
+        times = confirmed.broken.get(text, 0)
+        said = f"broken by {counted(times, 'seed')}" if times else "kept"
+        yield page.paint(f"  {said}: {page.short(text, page.width - len(said) - 4)}", YELLOW if times else "")
+        for path in objective.read_by(text):
+            numbers = [
+                [one[path] for one in side if isinstance(one.get(path), float)] for side in (before, after)
+            ]
+            if all(numbers):
+                earlier, later = (f"{sum(side) / len(side):.4g}" for side in numbers)
+                yield from page.wrapped(f"report.{path}: {earlier} → {later} in the mean", 4)
 
 
 def _tell_evidence(

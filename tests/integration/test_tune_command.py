@@ -62,6 +62,8 @@ def test_a_bad_pack_is_improved_within_its_budget(pack: Path, tmp_path: Path, mo
     code, text, _ = tune(pack, *AIM, "--trials", "5", "--seeds", "1", "--confirm-seeds", "2", *flags)
     assert code == OK, text
     assert all(len(line) <= 80 for line in text.splitlines())
+    said = " ".join(text.split())
+    assert "kept: report.services.violationShare < 0.05 report.services.violationShare: " in said
     found = json.loads(told.read_text(encoding="utf-8"))
     (value,) = found["values"]
     assert value["before"] == "10%"

@@ -111,6 +111,14 @@ def _notes(pairs: Pairs, compared: Sequence[Compared]) -> Iterator[str]:
         yield "what agents do beside reports and suppression, such as evictions, is simulated with --agents"
 
 
+def worse_lines(pairs: Pairs, page: Page) -> Iterator[str]:
+    """The measures that are worse for sure, as in the table of a comparison."""
+    worse = [one for one in _compared(pairs) if one.matters and one.better is False]
+    widths = _widths(worse, max((len(page.short(one.measure.name, _NAME)) for one in worse), default=0))
+    for one in worse:
+        yield _line(one, page, widths)
+
+
 @dataclass(frozen=True, slots=True)
 class _Widths:
     """Columns of a table on a terminal."""

@@ -72,6 +72,12 @@ class Objective:
         broken = tuple(text for text, one in self._holds.items() if not _asked(one, text, facts))
         return Value(number, broken)
 
+    def read_by(self, constraint: str) -> list[str]:
+        """The numbers of the report that a constraint reads, by their paths."""
+        return sorted(
+            path for name, path in self._read["--subject-to", constraint] if name == REPORT.name and path
+        )
+
     def shown(self, value: float) -> str:
         """A value of the objective, with its unit."""
         scale, unit = (100, "%") if self.unit == _SHARE else (1, self.unit)
