@@ -12,23 +12,24 @@ from tests.parts.maven import MavenProject
 _KUBERNETES = GoModule(
     "kubernetes",
     {
-        name: f"k8s.io/kubernetes/cmd/{name}"
-        for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+        **{
+            name: f"k8s.io/kubernetes/cmd/{name}"
+            for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+        },
+        # Made for the same Kubernetes: by one list of versions what they share with it is compiled once.
+        "kwok": "sigs.k8s.io/kwok/cmd/kwok",
+        "kustomize-controller": "github.com/fluxcd/kustomize-controller",
+        "helm": "helm.sh/helm/v3/cmd/helm",
     },
     {
         "k8s.io/component-base/version.gitVersion": "v1.36.3",
         "k8s.io/component-base/version.gitMajor": "1",
         "k8s.io/component-base/version.gitMinor": "36",
+        "sigs.k8s.io/kwok/pkg/consts.Version": "v0.8.0",
+        "helm.sh/helm/v3/internal/version.version": "v3.21.4",
     },
 )
-_KWOK = GoModule(
-    "kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}, {"sigs.k8s.io/kwok/pkg/consts.Version": "v0.8.0"}
-)
-_FLUX = GoModule("kustomize-controller", {"kustomize-controller": "github.com/fluxcd/kustomize-controller"})
 _ARGO = GoModule("gitops-agent", {"gitops-agent": "github.com/argoproj/gitops-engine/agent"})
-_HELM = GoModule(
-    "helm", {"helm": "helm.sh/helm/v3/cmd/helm"}, {"helm.sh/helm/v3/internal/version.version": "v3.22.0"}
-)
 _CONTAINERD = GoModule(
     "containerd",
     {
@@ -83,9 +84,9 @@ PARTS: Mapping[str, Part] = {
         ),
         Part("kube-scheduler", "the peer of the scheduler", ("--version",), _NEW, _KUBERNETES),
         Part("kubectl", "what users type", ("version", "--client"), (1, 30), _KUBERNETES),
-        Part("kwok", "kubelets", ("--version",), (0, 7), _KWOK),
-        Part("kustomize-controller", "Flux applies policies", ("--help",), (), _FLUX),
-        Part("helm", "installs the chart", ("version", "--short"), (3, 14), _HELM),
+        Part("kwok", "kubelets", ("--version",), (0, 7), _KUBERNETES),
+        Part("kustomize-controller", "Flux applies policies", ("--help",), (), _KUBERNETES),
+        Part("helm", "installs the chart", ("version", "--short"), (3, 14), _KUBERNETES),
         Part(
             "prometheus",
             "scrapes processes, fires alerts",
