@@ -119,7 +119,7 @@ def test_the_command_tells_what_is_missing(
 
 def test_without_go_the_reason_says_so(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(machine / "bin"))
-    module = GoModule("kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"})
+    module = GoModule("kubernetes", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"})
     with pytest.raises(CannotMake, match="Go is not installed"):
         module.make("kwok", lambda line: None)
     (machine / "bin").mkdir(exist_ok=True)
@@ -139,7 +139,7 @@ def test_a_build_that_fails_leaves_nothing_and_says_why(machine: Path) -> None:
         "echo 'go: downloading example.org/module v1.0.0'\necho 'module cannot be reached'\nexit 1\n"
     )
     go.chmod(0o755)
-    module = GoModule("kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"})
+    module = GoModule("kubernetes", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"})
     with pytest.raises(CannotMake, match=r"failed: module cannot be reached$"):
         module.make("kwok", lambda line: None)
     assert module.made("kwok") is None
