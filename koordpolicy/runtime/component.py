@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -334,8 +334,10 @@ async def running_component(
         tasks.start(
             "policies", live.run() if options.source or settings.follows_policies else _run_unchanging(live)
         )
-        shown = {"presence": presence.run, "report": reporter.run} if options.is_shown else {}
-        reporting = [tasks.start(name, run()) for name, run in shown.items()]
+        if options.is_shown:
+            await stack.enter_async_context(_told_of(tasks, reporter, presence, recorder))
+        else:
+            stack.push_async_callback(_farewell, recorder.flush)
         yield RunningComponent(
             process,
             cluster,
@@ -354,11 +356,6 @@ async def running_component(
             slo_config,
             await _tracing(process, settings, stack),
         )
-        for task in reporting:
-            task.cancel()
-        if reporting:
-            await asyncio.wait(reporting)
-        await _farewell(reporter, presence, recorder, reported=bool(reporting))
 
 
 async def _tracing(process: Process, settings: Settings, stack: AsyncExitStack) -> Tracing | None:
@@ -383,13 +380,31 @@ def _put_off(sight: ServerSight, grace: float) -> dict[str, tuple[str, ...]]:
     return {"putOffByAPIServer": found} if found else {}
 
 
-async def _farewell(reporter: Reporter, presence: Presence, recorder: Recorder, *, reported: bool) -> None:
+@asynccontextmanager
+async def _told_of(
+    tasks: Tasks, reporter: Reporter, presence: Presence, recorder: Recorder
+) -> AsyncIterator[None]:
+    """The cluster is told of the process while it runs, and no more once it ends, also where it cannot go on as it finds."""
+
+    async def take_back() -> None:
+        await reporter.withdraw()
+        await presence.withdraw()
+        await recorder.flush()
+
+    told = [tasks.start("presence", presence.run()), tasks.start("report", reporter.run())]
+    try:
+        yield
+    finally:
+        for task in told:
+            task.cancel()
+        await asyncio.wait(told)
+        await _farewell(take_back)
+
+
+async def _farewell(words: Callable[[], Awaitable[None]]) -> None:
     try:
         async with asyncio.timeout(_FAREWELL):
-            if reported:
-                await reporter.withdraw()
-                await presence.withdraw()
-            await recorder.flush()
+            await words()
     except (KubeError, TimeoutError) as error:
         # Whoever speaks for all sees that we are gone.
         LOG.info("what this process reported was not taken back: %s", error)

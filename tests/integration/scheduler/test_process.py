@@ -13,7 +13,7 @@ from typing import Self
 import pytest
 
 from tests.integration.scheduler.sites import Scheduler, Site, bindings, profile
-from tests.parts.apiserver import ApiServer
+from tests.parts.apiserver import SYSTEM_NAMESPACE, ApiServer
 
 SEED = 20_240_817
 
@@ -385,3 +385,8 @@ def test_one_whose_profile_no_commit_can_bring_ends(site: Site) -> None:
             scheduler.running.tail()
         )
         assert scheduler.running.stop() == 2
+    # It counts as gone at once, not when its lease runs out.
+    lease = (
+        f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM_NAMESPACE}/leases/koordpolicy-instance-scheduler-s1"
+    )
+    assert site.access.request("GET", lease)[0] == 404
