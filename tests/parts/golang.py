@@ -101,7 +101,9 @@ class GoModule:
             "GOWORK": "off",
         }
         flags = " ".join(["-s -w", *(f"-X {name}={value}" for name, value in self.stamp.items())])
-        command = [go, "build", "-trimpath", "-ldflags", flags, "-o", str(unfinished / program)]
+        # What the linker drops need not be compiled: that spares some tenth of the time.
+        compiled = "-gcflags=all=-dwarf=false"
+        command = [go, "build", "-trimpath", compiled, "-ldflags", flags, "-o", str(unfinished / program)]
         began = time.monotonic()
         tell(f"{program}: building with {go}")
         _run([*command, self.packages[program]], module, environment, lambda line: tell(f"{program}: {line}"))
