@@ -402,9 +402,11 @@ def test_a_rollout_says_what_the_new_revision_decides_otherwise(
 
     async def steps(page: Page) -> None:
         await opened(page, address, "revisions")
-        row = await page.until("document.querySelector('.shadow tbody tr')?.innerText")
+        # Others may have rollouts on the same server: each is a landmark with the name of its own.
+        shown = f"document.querySelector('section[aria-label=\"Rollout of {name}\"]')"
+        row = await page.until(f"{shown}?.querySelector('.shadow tbody tr')?.innerText")
         assert row.split() == ["CPUSuppress", "2,000", "50", "0", "2.5", "%"]
-        card = await page.ask("document.querySelector('.rollout').innerText")
+        card = await page.ask(f"{shown}.innerText")
         for said in ("Progressing", "step shadow", "<b>answers</b>", "Guard disagreement fails", "150 %"):
             assert said in card
         assert await axe(page) == []

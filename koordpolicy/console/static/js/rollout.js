@@ -20,7 +20,7 @@ export function rollout(revision, changed) {
   const here = (told.observations ?? []).filter((one) => one.step === told.stepName);
   return h(
     "section",
-    { class: "rollout", "aria-label": "Rollout" },
+    { class: "rollout", "aria-label": `Rollout of ${name}` },
     h("h3", {}, "Rollout ", h("span", { class: "tag strong" }, told.phase ?? "not begun"), told.stepName && h("span", { class: "tag" }, `step ${told.stepName}`)),
     told.message && h("p", {}, told.message),
     h("p", { class: "muted small" }, [told.startTime && `began ${told.startTime}`, told.stepTime && `this step ${told.stepTime}`, told.previous && `${told.previous} decides until then`].filter(Boolean).join("; ")),
@@ -28,7 +28,7 @@ export function rollout(revision, changed) {
     revision.asked && h("p", { class: "asked" }, `Asked to ${revision.asked.action}${revision.asked.by ? ` by ${revision.asked.by}` : ""}; not obeyed yet.`),
     store.world.steersRollouts &&
       revision.actions?.length > 0 &&
-      h("div", { class: "steer", role: "group", "aria-label": `Rollout of ${name}` }, revision.actions.map((action) => h("button", { type: "button", "data-action": `${name} ${action}`, "aria-haspopup": "dialog", onclick: () => confirm(name, action, changed) }, `${ACTIONS[action].title}…`))),
+      h("div", { class: "steer", role: "group", "aria-label": `Steer ${name}` }, revision.actions.map((action) => h("button", { type: "button", "data-action": `${name} ${action}`, "aria-haspopup": "dialog", onclick: () => confirm(name, action, changed) }, `${ACTIONS[action].title}…`))),
     differences(here),
     (told.history ?? []).length > 0 &&
       h(
