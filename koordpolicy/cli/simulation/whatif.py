@@ -114,7 +114,7 @@ def _notes(pairs: Pairs, compared: Sequence[Compared]) -> Iterator[str]:
 def worse_lines(pairs: Pairs, page: Page) -> Iterator[str]:
     """The measures that are worse for sure, as in the table of a comparison."""
     worse = [one for one in _compared(pairs) if one.matters and one.better is False]
-    widths = _widths(worse, max((len(page.short(one.measure.name, _NAME)) for one in worse), default=0))
+    widths = _widths(worse, _name_width(worse, page))
     for one in worse:
         yield _line(one, page, widths)
 
@@ -131,7 +131,7 @@ class _Widths:
 def _table_of(compared: Sequence[Compared], seeds: int, page: Page) -> Iterator[str]:
     sure = [one for one in compared if one.matters]
     rest = [one for one in compared if not one.matters and (one.before or one.after)]
-    name = max((len(page.short(one.measure.name, _NAME)) for one in (*sure, *rest)), default=0)
+    name = _name_width([*sure, *rest], page)
     if not sure:
         yield "  nothing that is sure" if seeds > 1 else "  one seed tells nothing for sure; see --seeds"
     widths = _widths(sure, name)
@@ -143,6 +143,10 @@ def _table_of(compared: Sequence[Compared], seeds: int, page: Page) -> Iterator[
         widths = _widths(rest, name)
         for one in rest:
             yield page.paint(_line(one, Page(page.width), widths), DIM)
+
+
+def _name_width(shown: Sequence[Compared], page: Page) -> int:
+    return max((len(page.short(one.measure.name, _NAME)) for one in shown), default=0)
 
 
 def _widths(shown: Sequence[Compared], name: int) -> _Widths:

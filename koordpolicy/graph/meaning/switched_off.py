@@ -23,12 +23,14 @@ def switched_off(state: State) -> None:
             continue
         for key in _switches(rule.key):
             decision = state.decisions.get(key)
-            if decision is None or (rule.document, key) in told or not _is_off(decision):
+            if decision is None or (rule.document, key) in told:
+                continue
+            by = _by(decision)
+            if not _is_off(decision, by):
                 continue
             if any(other.layer == state.own.name for other in decision.rules):
                 continue
             told.add((rule.document, key))
-            by = _by(decision)
             state.found.add(
                 "KP418",
                 rule.span,
@@ -49,9 +51,8 @@ def _switches(key: DecisionKey) -> Iterator[DecisionKey]:
             yield DecisionKey(key.kind, key.subject, field)
 
 
-def _is_off(decision: Decision) -> bool:
-    """Whether a switch is false whatever is asked about."""
-    by = _by(decision)
+def _is_off(decision: Decision, by: Rule | None) -> bool:
+    """Whether a switch is false whatever is asked about, where `by` is the first rule that holds everywhere."""
     asked = decision.rules if by is None else decision.rules[: decision.rules.index(by) + 1]
     values = [rule.value for rule in asked] + ([decision.default] if by is None else [])
     return all(isinstance(value, ir.Const) and value.value is False for value in values)
